@@ -206,7 +206,7 @@ def write_output(path: Path, content: bytes) -> None:
 
 
 def write_stdout(content: bytes) -> None:
-    """Writes to the standard output, and to a terminal nothing that it obeys.
+    """Writes to the standard output, and escapes control characters on a terminal.
 
     Raises ReportError, and BrokenPipeError if nobody reads.
     """

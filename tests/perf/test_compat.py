@@ -238,7 +238,7 @@ class Threads(unittest.TestCase):
             yield stream[begin:]
 
     def check(self, name: str, number: int, repeats: int) -> list[list[perfdata.Sample]]:
-        """So many threads did the same, each with its own alternation, and the table lacks none.
+        """This number of threads did the same, each with its own alternation, and the table lacks none.
 
         repeats: the number of runs of the program; the order of work differs between its threads.
         """

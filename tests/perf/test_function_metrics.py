@@ -195,7 +195,7 @@ class Counts(Case):
         self.assertEqual({len(line) for line in lines}, {len(first)})
         self.refused(path, "no column FOO in this recording, there are: symbol # CPI", "--sort=FOO")
 
-    def test_names_that_no_terminal_obeys(self):
+    def test_control_characters_in_names_are_escaped(self):
         """Control bytes, and bytes that are not UTF-8, in the name of an event."""
         events = (("cycles", 0, 0), ("instructions", 0, 1), ("x\x1b]0;il\x07\udcff", 4, 0x777))
         group = [

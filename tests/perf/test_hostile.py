@@ -299,7 +299,7 @@ class Names(unittest.TestCase):
         self.assertIn(f"{PRINTED}/KI", table["functions"][0]["metrics"])
         loads(must(PERF, "functions", "report", "-j", "--diff", self.path, self.twice, stderr=-1))
 
-    def test_no_terminal_obeys(self):
+    def test_control_characters_are_escaped(self):
         perf = PERF, "functions", "report"
         for command in (
             (*perf, self.path),

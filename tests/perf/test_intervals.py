@@ -268,7 +268,7 @@ class Printed(unittest.TestCase):
     def test_ci_of_the_table(self):
         note, table = self.table("--ci").split("\n", 1)
         # the note tells what the intervals are about, and what they are not about
-        self.assertRegex(note, "^# 95 %: .*this run.*several runs")
+        self.assertRegex(note, "^# 95 % .*this run.*several runs")
         header, *lines = [
             re.split(" +", line)
             for line in table.replace("95 %", "95%").replace("?", " ").splitlines()

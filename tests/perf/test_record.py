@@ -397,7 +397,7 @@ class Children(unittest.TestCase):
     """The kernel lets no child inherit a group with counts in its samples."""
 
     WARNING = "children and new threads of the program are not in this profile"
-    NOTE = "recorded without new threads and children"
+    NOTE = "new threads and children are not in this recording"
 
     def check(self, name: str, warns: bool, notes: bool) -> None:
         text, status = said(name)

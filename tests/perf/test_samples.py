@@ -82,7 +82,7 @@ class Sums(unittest.TestCase):
         cls.names = list(named_once(cls.libraries))
 
     def run_program(self, seed: int, frequency: bool, samples: int) -> tuple[list[Function], Run]:
-        """A run with about so many samples of each event."""
+        """A run with about this number of samples of each event."""
         rng = random.Random(seed)
         functions = program(rng, len(self.names))
         cycles = sum(function.calls * function.cycles for function in functions)

@@ -596,7 +596,7 @@ class AtTerminal(unittest.TestCase):
         self.assertLess(self.seen["patience, seconds"], 20)
         self.assertEqual(self.seen["left"], "")
 
-    def test_no_terminal_obeys(self):
+    def test_control_characters_are_escaped(self):
         """A terminal does not obey control characters in names, on the screen or without one."""
         for name in "evil", "evil csv":
             with self.subTest(name):

@@ -729,7 +729,7 @@ static void unify_shares(struct function_runs *before, struct function_runs *aft
 			function_table__discard(&sides[i]->tables[j]);
 	}
 	if (is_auto)
-		pr_warning("perf functions: some inputs have share mode auto, others discard: the shares are those of discard (use one mode for all)\n");
+		pr_warning("perf functions: some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs\n");
 }
 
 static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
@@ -1268,11 +1268,11 @@ static struct option *table_options(struct report_options *report)
 	OPT_GROUP(GROUP_WINDOWS),
 	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
 	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comms",
-		   "count only windows in these comms"),
+		   "count only windows and samples in these comms"),
 	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dsos",
-		   "count only windows in these DSOs"),
+		   "count only windows and samples in these DSOs"),
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
-		   "count only windows in these symbols"),
+		   "count only windows and samples in these symbols"),
 	OPT_STRING(0, "share", &report->share_name, "mode",
 		   "which windows count: auto, none or discard (default: auto)"),
 	OPT_STRING(0, "source", &report->source_name, "name",
@@ -1394,12 +1394,12 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_BOOLEAN('f', "force", &report.recording.force, "don't do ownership validation"),
 	OPT_GROUP(GROUP_WINDOWS),
 	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pids",
-		   "count only windows in these processes"),
+		   "count only windows and samples in these processes"),
 	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tids",
-		   "count only windows in these threads"),
-	OPT_STRING('C', "cpu", &report.cpus, "cpus", "count only windows on these CPUs"),
+		   "count only windows and samples in these threads"),
+	OPT_STRING('C', "cpu", &report.cpus, "cpus", "count only windows and samples on these CPUs"),
 	OPT_STRING(0, "time", &report.recording.time, "span",
-		   "count only windows in this span of time"),
+		   "count only windows and samples in this span of time"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_VALUE(0, "interval", &report.interval, "s",
 		  "print a table for each span of this number of seconds", parse_seconds),
@@ -1732,7 +1732,7 @@ int cmd_functions(int argc, const char **argv)
 		NULL,
 		"",
 		"Examples:",
-		"perf functions record -- make -j4   # record short windows while a command runs",
+		"perf functions record -- make -j4   # record a command",
 		"perf functions report               # print the metrics of each function",
 		"perf functions top                  # show the metrics of what runs now",
 		"perf functions record -h            # list the options (report -h, top -h)",

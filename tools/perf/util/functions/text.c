@@ -53,7 +53,7 @@ int function_text__width(const char *text)
 }
 
 /**
- * function_text__printable - make a text that no terminal obeys
+ * function_text__printable - escape the control characters of a text
  * @text: the text
  *
  * Return: a copy, where \xNN stands for each byte of a control character and for

@@ -8,7 +8,7 @@
 #include "sums.h"
 #include "windows.h"
 
-/* So many cycles after an interrupt, branch records are those of a program on its own again. */
+/* This number of cycles after an interrupt, it does not affect branch records any more. */
 #define RECORDING_LEAST_UNDISTURBED	3000
 
 struct perf_cpu_map;

@@ -29,7 +29,7 @@
  *
  * Samples of an event that samples itself are independent draws. Their intervals are
  * exact if all samples have the same period (Clopper and Pearson, Biometrika 26,
- * 1934). Else they are those of so many equal samples that have the same standard
+ * 1934). Else they are those of the number of equal samples with the same standard
  * error (Korn and Graubard, Survey Methodology 24, 1998), but not of more than there
  * were if each had the usual period: the first periods of a frequency are short, and
  * say little about what was missed.

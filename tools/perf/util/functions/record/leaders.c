@@ -299,7 +299,7 @@ static void warn_of_children(const struct evsel *evsel)
 		return;
 	leaders.told_of_children = true;
 	fprintf(stderr,
-		"perf functions: children and new threads of the program are not in this profile: before Linux 6.12 they do not inherit a group with counts in its samples (-a records all that runs)\n");
+		"perf functions: children and new threads of the program are not in this profile, because before Linux 6.12 they do not inherit a group with counts in its samples: record with -a to include them\n");
 }
 
 static void sample_branches(struct perf_event_attr *attr)

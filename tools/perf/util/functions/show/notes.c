@@ -117,14 +117,14 @@ static void note_recording(const char *side, const struct function_table *table)
 		     "some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs");
 	if (table->lacks_children)
 		note(side,
-		     "recorded without new threads and children, which do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
+		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
 	if (table->lost)
 		note(side,
 		     "%llu records were lost, and windows over a loss are discarded: record with larger buffers (-m)",
 		     (unsigned long long)table->lost);
 	if (table->throttled)
 		note(side,
-		     "events were throttled %llu times, and the windows around it are discarded: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
+		     "events were throttled %llu times, and windows during these times are discarded: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
 		     (unsigned long long)table->throttled);
 }
 
@@ -302,7 +302,7 @@ static void note_effects(const char *side, const struct function_table *table, b
 			     added);
 		else if (added)
 			note(side,
-			     "--correct has subtracted the counts of interrupts from each window, on average %s",
+			     "--correct has subtracted the counts of interrupts from each window, on average %s: rely only on values without a mark",
 			     added);
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);

@@ -20,7 +20,7 @@ struct function_tree;
 
 /* What intervals are about. */
 #define FUNCTION_INTERVAL_NOTE \
-	"95 %: for this run, whose windows could have fallen elsewhere (several runs: --before, --after)"
+	"95 % intervals are about this run alone: compare several runs with --before and --after"
 
 /* The printed part of a table, and its order. */
 struct function_print {
