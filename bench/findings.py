@@ -145,29 +145,29 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         f"""QEMU runs the programs with a model of a CPU that has caches, TLBs and branch
         predictors. The model itself counts the events of each function, so the true values are
         known. A window measures the interrupt that opens it: the kernel has replaced the program's
-        data in the caches. A sample of an event tells which function has just caused the event, and
-        no interrupt came before. So one recording is read three times. By windows, the mean error
-        of a function's CPI (cycles per instruction) is {span(errors(windows, 'CPI'))} with small
-        caches and {span(errors(large, 'CPI'))} with large ones. With `--correct`, which subtracts
-        an estimate of what interrupts add, it is {span(errors(corrected, 'CPI'))} with small
-        caches. By the samples of each event, it is {span(errors(samples, 'CPI'))} with small caches
-        and {span(errors(large_samples, 'CPI'))} with large ones. Branch records, which Linux
-        {RECORDS_BASE} has of this CPU, tell the cycles of the path before a sample: the CPI is
-        {span(errors(records, 'CPI'))} off with small caches and
-        {span(errors(large_records, 'CPI'))} with large ones (`BENCH=branches BASE={RECORDS_BASE}`).
-        Windows are right for functions with long calls and little data. Publications have errors
-        of the share of time by function: 9.1 % by interrupts, 1.6 % by PEBS-like sampling, 0.3 to
-        1.6 % by TIP (MICRO 2021), on a simulated core that executes out of order, with many more
-        samples. Here the share of the cycles is {span(errors(samples, truth.CYCLES))} off, of which chance alone makes
-        {span([row[truth.CYCLES]['chance'] for row in samples.values()])}. TEA's cycles by cause and
-        instruction are 2.1 % off (ISCA 2023); nothing here is comparable to that.""",
+        data in the caches. An event sample tells which function has just caused the event, and no
+        interrupt came before. Both are read from one recording. From windows, the mean error of a
+        function's CPI (cycles per instruction) is {span(errors(windows, 'CPI'))} with small caches
+        and {span(errors(large, 'CPI'))} with large ones. With `--correct`, which subtracts an
+        estimate of what interrupts add, it is {span(errors(corrected, 'CPI'))} with small caches.
+        From event samples, it is {span(errors(samples, 'CPI'))} with small caches and
+        {span(errors(large_samples, 'CPI'))} with large ones. Branch records tell the cycles of the
+        path before a sample. From them, on Linux {RECORDS_BASE} (`BENCH=branches
+        BASE={RECORDS_BASE}`), it is {span(errors(records, 'CPI'))} with small caches and
+        {span(errors(large_records, 'CPI'))} with large ones. The share of the cycles is
+        {span(errors(samples, truth.CYCLES))} off, of which chance alone makes
+        {span([row[truth.CYCLES]['chance'] for row in samples.values()])}. For comparison: on a
+        simulated core that executes out of order, with many more samples, published errors of this
+        share are 9.1 % by interrupts, 1.6 % by PEBS-like sampling, and 0.3 to 1.6 % by TIP (MICRO
+        2021). TEA's cycles by cause and instruction are 2.1 % off (ISCA 2023), a number without a
+        counterpart here.""",
         f"""The programs are short: each event has some thousand samples, so chance alone makes
         errors of {span([row['CPI']['chance'] for row in samples.values()])} in CPI. Samples come
         late, so a short function's events are given to others: the intervals without a mark
         contain the truth in {100 * right / (values - marked):.0f} % of the cases, not in 95 %.
-        {100 * marked / values:.0f} % of the values are marked or missing. The goals that are missed
-        are on the page. The model is not a real CPU: it executes in order, and does not
-        prefetch.""",
+        {100 * marked / values:.0f} % of the values are marked or missing. The page of all numbers
+        lists the goals that are missed. The model is not a real CPU: it executes in order, and does
+        not prefetch.""",
         "truth",
         f"{BASE}/truth.md",
     )
@@ -263,16 +263,16 @@ FINDINGS = volume, run_time, against_truth, resonance, comparisons
 def page(measured: dict[str, Any]) -> str:
     """README.md of all results."""
     parts = [
-        "# Five findings about alternate periods",
+        "# Five findings",
         prose(
-            f"""A perf event with alternate periods counts a long period, then a short one. For
-            example, `cycles/{ALTERNATE}/` takes a sample after 999,700 cycles and
-            the next one 300 cycles later. These 300 cycles are the *window*. The sample before it
-            names the function that runs, and the sample after it has what the other events of the
-            group have counted in the window. `perf functions report` prints a row for each
-            function. Its rates come from the windows whose two samples are in it or, if over a
-            tenth leave it, from all windows that begin in it. Its share of the cycles comes from
-            the samples that end long periods."""
+            f"""Finding 3 compares the three sources of `perf functions`: event samples, branch
+            records and windows. The others are about windows. A perf event with alternate periods counts a
+            long period, then a short one. For example, `cycles/{ALTERNATE}/` takes a
+            sample after 999,700 cycles and the next one 300 cycles later. These 300 cycles are the
+            *window*. The sample before it names the function that runs. The sample after it has the
+            counts of the group in the window. If both samples are in the same function, the counts
+            are this function's. Shares of the cycles come from the samples that end long
+            periods."""
         ),
         prose(
             f"""No finding comes from a real CPU. Findings 1, 2 and 4 were measured in an emulated
