@@ -162,7 +162,7 @@ export function tableView(panel, table) {
 		element(
 			'p',
 			{ class: 'note' },
-			'Colours: five classes with as many values each. ',
+			'Colours: five classes, each with the same number of values. ',
 			...(rows.some(row => row.weak.length)
 				? [
 						element('span', { class: 'unsure' }, '?'),
