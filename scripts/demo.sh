@@ -99,6 +99,7 @@ if [ "$MODEL" != none ]; then
 	cat "$out/compared.txt"
 	echo
 	machine model_about
+	[[ $MODEL = *kernel=on* ]] || machine no_kernel_about
 	exit
 fi
 echo

@@ -69,7 +69,7 @@ mapfile -t hardware < <(commands HARDWARE.md | grep -x -e 'make demo .*' -e 'mak
 	-e 'sudo apt install ./build/.*' -e 'scripts/reproduce')
 {
 	echo "# $suite, commit $(git rev-parse HEAD)"
-	for command in "make demo" "${visit[@]}" "${hardware[@]}"; do
+	for command in "${visit[@]}" "make demo" "${hardware[@]}"; do
 		[[ $command != make* ]] || command+=$base
 		[[ $command != "make check"* ]] || command+=" SUITES='$tests'"
 		start=$SECONDS

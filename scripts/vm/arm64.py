@@ -46,10 +46,12 @@ Real counters need real hardware: see HARDWARE.md.
     "model_about": """
 In the core model, instructions wait for caches, TLBs, branches and slow units,
 and the emulated PMU counts why. The CPI is not that of a real core. The tables
-show that perf finds a known difference between functions. This model leaves out
-the kernel, so the interrupt before each window disturbs nothing. On a real core
-it does, as in make demo MODEL=small,kernel=on, whose runs differ a little.
-emulator/README.md describes the model.
+show that perf finds a known difference between functions. emulator/README.md
+describes the model.
+""",
+    "no_kernel_about": """This model leaves out the kernel, so the interrupt before each window disturbs
+nothing. On a real core it does, as in make demo MODEL=small,kernel=on, whose
+runs differ a little.
 """,
     "kconfig": """
 CONFIG_64BIT=y
