@@ -90,7 +90,7 @@ class Families:
         for event in events:
             self.add(
                 PREFIX + "events",
-                "Events of the recording, as estimated from the windows",
+                "Events of the recording, as estimated from its windows or samples",
                 event["unit"],
                 {**where, "event": event["name"]},
                 function["events"][event["name"]]["count"],

@@ -42,8 +42,8 @@ def members(item: Table, *names: str) -> Table:
 
 def table_data(table: Table) -> Table:
     """A table for the page, without what the page does not show."""
-    names = "by", "inline", "groups", "throttled", "lost", "columns", "windows"
-    of_row = "label", "symbol", "dso", "windows", "events", *VALUES
+    names = "by", "inline", "groups", "throttled", "lost", "columns", "windows", "samples"
+    of_row = "label", "symbol", "dso", "windows", "samples", "events", *VALUES
     rows = [members(function, *of_row) for function in table["functions"]]
     return {**members(table, *names), "rows": rows}
 

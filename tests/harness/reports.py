@@ -91,6 +91,7 @@ def counts(rng: random.Random) -> Table:
             "matched": matched,
             "discarded": samples - matched,
         },
+        "samples": 0,
         "events": {event: {"count": count, "variance": count} for event, count in totals.items()},
     }
 
@@ -143,6 +144,7 @@ def table(names: list[str], seed: int = 1) -> Table:
         "groups": [GROUP],
         "throttled": 3,
         "lost": 0,
+        "samples": 0,
         "windows": dict(sum((Counter(row["windows"]) for row in rows), Counter())),
         "events": [{"name": event, "unit": "events"} for event in EVENTS],
         "width": "cycles",

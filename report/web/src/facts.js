@@ -15,10 +15,20 @@ function fact(name, value, warn) {
 	);
 }
 
+// by the share of a group: what counts, and what its shares are made of
+const COUNTED = {
+	auto: ['windows in one function', 'what opens windows'],
+	none: ['all windows', 'what counts'],
+	discard: ['windows in one function', 'what counts'],
+	samples: ['samples of each event', 'what counts'],
+	recorded: ['samples of each event, by their branch records', 'what counts'],
+	branches: ['branch records', 'samples'],
+};
+
 const frequency = hertz => (hertz ? `${number(hertz)} Hz` : 'frequency');
 
 function groupsTable(groups) {
-	const head = ['events', 'period', 'window', 'burst', 'jitter', 'what counts', 'shares'];
+	const head = ['events', 'period', 'window', 'burst', 'jitter', 'what counts', 'shares of'];
 	const rows = groups.map(group => [
 		group.events.join(', '),
 		group.sample_period ? number(group.sample_period) : frequency(group.sample_freq),
@@ -27,8 +37,7 @@ function groupsTable(groups) {
 			: frequency(group.sample_freq),
 		group.alternative_sample_count > 1 ? number(group.alternative_sample_count) : 'one',
 		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',
-		group.share === 'none' ? 'all windows' : 'windows in one function',
-		group.share === 'auto' ? 'of what opens windows' : 'of what counts',
+		...COUNTED[group.share],
 	]);
 	return element(
 		'div',
@@ -58,8 +67,13 @@ export function facts(data) {
 			'dl',
 			{ class: 'facts' },
 			fact(rows + which, number(table.rows.length)),
-			fact('windows' + which, number(samples)),
-			fact('discarded windows', number(discarded) + percent),
+			...(table.samples ? [fact('samples' + which, number(table.samples))] : []),
+			...(samples
+				? [
+						fact('windows' + which, number(samples)),
+						fact('discarded windows', number(discarded) + percent),
+					]
+				: []),
 			trouble(
 				'lost records',
 				recordings.map(({ lost }) => lost)

@@ -141,6 +141,7 @@ export function tableView(panel, table) {
 			const counts = plainTable(
 				['in the whole recording', 'number'],
 				[
+					...(row.samples ? [['samples', row.samples]] : []),
 					['windows', row.windows.samples],
 					['discarded', row.windows.discarded],
 					...Object.entries(row.events).map(([event, { count }]) => [
