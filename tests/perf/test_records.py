@@ -157,6 +157,13 @@ class Late(unittest.TestCase):
             done.stderr,
         )
 
+    def test_long_windows_need_no_note(self):
+        """Nobody has to act if windows of 300 are late by 29 at most."""
+        for most, is_noted in (29, False), (32, True):
+            path = self.write(*((0x1000, 0x1000, number % most + 1) for number in range(200)))
+            done = run(PERF, "functions", "report", path, stderr=-1)
+            self.assertEqual("late on average" in done.stderr, is_noted, done.stderr)
+
     def test_each_leader_has_its_own_skid(self):
         """Windows in nanoseconds that end late do not change the shares of cycles."""
         groups = [

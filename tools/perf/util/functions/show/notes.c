@@ -128,22 +128,6 @@ static void note_recording(const char *side, const struct function_table *table)
 		     (unsigned long long)table->throttled);
 }
 
-static void note_skids(const char *side, const struct function_table *table)
-{
-	struct function_skid skid;
-	unsigned int next = 0;
-
-	while (!function_table__skid(table, &next, &skid)) {
-		char *leader = function_text__printable(skid.leader);
-
-		if (leader && skid.percentile_95)
-			note(side,
-			     "windows of %s end %.1f events late on average, and one in 20 ends %llu or more late, maybe in another function: choose a --window that is much longer than this",
-			     leader, skid.mean, (unsigned long long)skid.percentile_95);
-		free(leader);
-	}
-}
-
 /* Returns the number of samples of windows of a leader in functions that they do not fit into. */
 static double samples_in_mixtures(const struct function_columns *columns, const char *leader,
 				  double *all)
@@ -181,6 +165,23 @@ static double mean_length(const struct function_table *table, const char *leader
 		windows += sums->matched;
 	}
 	return windows ? total / windows : 0;
+}
+
+/* Says nothing of windows that are long enough. */
+static void note_skids(const char *side, const struct function_table *table)
+{
+	struct function_skid skid;
+	unsigned int next = 0;
+
+	while (!function_table__skid(table, &next, &skid)) {
+		char *leader = function_text__printable(skid.leader);
+
+		if (leader && 10 * skid.percentile_95 > mean_length(table, skid.leader))
+			note(side,
+			     "windows of %s end %.1f events late on average, and one in 20 ends %llu or more late, maybe in another function: choose a --window that is much longer than this",
+			     leader, skid.mean, (unsigned long long)skid.percentile_95);
+		free(leader);
+	}
 }
 
 /* Windows that are long should nevertheless lie in one function. */
