@@ -185,6 +185,40 @@ class Recordings(Refused):
         self.assert_refused("is in too large a group", report(DATA / "large.data"))
 
 
+    def test_event_with_the_name_of_a_number_of_windows(self):
+        """It counts 50 beside 100 instructions, in windows and by its own samples."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
+        for word in "samples", "matched", "discarded", "total":
+            first, other = f"event:{word}/KI", f"{word}#2/KI"
+            counts = ("cycles", 0, 0), (word, 4, 0x99), (word, 4, 0x98), ("instructions", 0, 1)
+            windows = Recording(
+                [
+                    [
+                        pw.Event(name, kind, config, [number], LONG * (number == 1), WINDOW)
+                        for number, (name, kind, config) in enumerate(counts, 1)
+                    ]
+                ]
+            )
+            samples = Recording(
+                [
+                    [pw.Event(*event, [number], LONG, sample_type=kinds, read_format=0)]
+                    for number, event in enumerate(counts, 1)
+                ]
+            )
+            for _ in range(30):
+                for scale in LONG // WINDOW, 1:
+                    windows.sample(0x1000, scale * WINDOW, scale * 50, scale * 25, scale * 100)
+                for group, count in enumerate((300, 50, 25, 100)):
+                    samples.sample(0x1000, count, group=group)
+            for path in windows.write(DATA / "word.data"), samples.write(DATA / "words.data"):
+                with self.subTest(word=word, path=path.name):
+                    text = must(PERF, "functions", "report", "-j", path, stderr=-1)
+                    (row,) = loads(text)["functions"]
+                    self.assertAlmostEqual(row["metrics"][first], 500)
+                    self.assertAlmostEqual(row["metrics"][other], 250)
+                    self.assertEqual(row["metrics"]["#"], 120 if path.name == "words.data" else 30)
+
+
 class Numbers(Refused):
     def check(self, path: Path, *options: object) -> dict:
         """JSON and separated values of a report or a comparison have numbers; returns the JSON."""
@@ -239,6 +273,8 @@ class Numbers(Refused):
         self.assertEqual(report(DATA / "good.sums").returncode, 0)
         for old, new in (
             ("\t1\tcycles", "\t2\tcycles"),
+            ("\tinstructions", "\tsamples"),  # the number of windows
+            ("\tcycles", "\ttotal"),
             ("300\t0\t0", f"300\t{2**32}\t0"),
             ("300\t0\t0", f"300\t0\t{2**32}"),
             ("999700\t0", "999700\t-1"),

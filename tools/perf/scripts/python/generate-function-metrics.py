@@ -100,9 +100,9 @@ def event_name(attr: Attr, name: str, cpu: str) -> str:
     pmu, slash, rest = name.partition("/")
     terms = [term for term in rest.split("/")[0].split(",") if not re.match(SETTINGS, term)]
     bare = (",".join(terms) or pmu) if slash else re.sub(r":\w+$", "", name)
+    bare = f"event:{bare}" if bare in {*WINDOWS, TOTAL} else bare
     if attr.type in (HARDWARE, SOFTWARE, HW_CACHE):
-        # the upper half may be the number of a PMU
-        return NUMBERS.get((attr.type, attr.config & 0xFFFFFFFF), bare)
+        return NUMBERS.get((attr.type, attr.config & 0xFFFFFFFF), bare)  # the rest may name a PMU
     if attr.config in ARM and (attr.type == RAW or attr.type >= FIRST_PMU):
         if re.match(r"armv\d|(0x[0-9a-f]{16})?( |$)", pmu if slash else cpu):
             return ARM[attr.config]

@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 
 #include "../text.h"
+#include "../record/events.h"
 #include "sums-file.h"
 #include "sums.h"
 #include "u192.h"
@@ -199,6 +200,10 @@ static int read_group(struct function_table *table, struct fields *fields,
 	share = function_share__find(fields->field[1]);
 	if (share < 0)
 		return -EINVAL;
+	for (unsigned int i = events; i < fields->nr; i++) {
+		if (function_event_is_reserved(fields->field[i]))
+			return -EINVAL;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (function_text__u64(*field++, 10, numbers[i].value) ||
 		    *numbers[i].value > numbers[i].most)

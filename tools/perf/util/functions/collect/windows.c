@@ -473,7 +473,7 @@ int collect_group__add_event(struct collect_group *group, const struct perf_even
 		free(own);
 		if (taken < 0)
 			return taken;
-		if (!collect_group__has_event(group, name))
+		if (!collect_group__has_event(group, name) && !function_event_is_reserved(name))
 			own = strdup(name);
 		else if (asprintf(&own, "%s#%u", name, group->nr_slots) < 0)
 			own = NULL;

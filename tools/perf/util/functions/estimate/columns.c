@@ -17,12 +17,6 @@
 #include "effect.h"
 #include "interval.h"
 
-/* Names that every set has besides its events. */
-#define SAMPLES		"samples"
-#define MATCHED		"matched"
-#define DISCARDED	"discarded"
-/* function_column.per of a share. */
-#define TOTAL		"total"
 /* function_column.scale of a part of something, which cannot be more than 100. */
 #define PERCENT		100
 /* Values from fewer windows are weak. */
@@ -93,11 +87,11 @@ struct pair_sums {
 /* Returns the PLACE of a number of windows. */
 static int place_of_windows(const char *name)
 {
-	if (equal_names(name, SAMPLES))
+	if (equal_names(name, FUNCTION_SAMPLES))
 		return PLACE_SAMPLES;
-	if (equal_names(name, MATCHED))
+	if (equal_names(name, FUNCTION_MATCHED))
 		return PLACE_MATCHED;
-	return equal_names(name, DISCARDED) ? PLACE_DISCARDED : PLACE_NONE;
+	return equal_names(name, FUNCTION_DISCARDED) ? PLACE_DISCARDED : PLACE_NONE;
 }
 
 static bool is_windows(const char *name)
@@ -316,7 +310,7 @@ static bool in_sets_with(struct function_sums *const *total, size_t nr_total, co
 static const char *common_event(struct function_sums *const *total, size_t nr_total,
 				const char *one, const char *other)
 {
-	const char *common = MATCHED;
+	const char *common = FUNCTION_MATCHED;
 
 	for (size_t i = 0; i < nr_total; i++) {
 		const struct event_set *set = total[i]->set;
@@ -331,7 +325,7 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 			if (!in_sets_with(total, nr_total, event, other) ||
 			    !strcmp(common, "cycles"))
 				continue;
-			if (!strcmp(event, "cycles") || !strcmp(common, MATCHED) ||
+			if (!strcmp(event, "cycles") || !strcmp(common, FUNCTION_MATCHED) ||
 			    strcmp(event, common) < 0)
 				common = event;
 		}
@@ -556,7 +550,7 @@ static struct function_value sampled_rate(const struct function_column *column, 
 					  const struct function_row *row,
 					  const struct function_row *total)
 {
-	const bool is_apart = link && equal_names(link, MATCHED);
+	const bool is_apart = link && equal_names(link, FUNCTION_MATCHED);
 	const char *y_link = is_apart ? column->event : link ?: column->per;
 	const char *x_link = is_apart || !link ? column->per : link;
 	struct pair_sums y = pool(row, column->event, y_link), x = pool(row, column->per, x_link);
@@ -1014,7 +1008,7 @@ int function_columns__divide(const struct function_columns *columns,
 			     const struct function_row *total, const char *event,
 			     enum function_source source, struct function_value *parts)
 {
-	const struct function_column column = { .event = event, .per = TOTAL };
+	const struct function_column column = { .event = event, .per = FUNCTION_TOTAL };
 	const struct function_row whole_row = function_row__part(total, source);
 	const char *leader = opening_leader(&whole_row, event);
 	struct pair_sums all = pool_column(&column, NULL, &whole_row);
@@ -1162,7 +1156,7 @@ bool function_column__is_count(const struct function_column *column)
  */
 bool function_column__is_share(const struct function_column *column)
 {
-	return column->per && equal_names(column->per, TOTAL);
+	return column->per && equal_names(column->per, FUNCTION_TOTAL);
 }
 
 static bool is_recorded(const struct function_row *total, const char *name)
@@ -1217,10 +1211,11 @@ static int add_recorded(struct function_columns *columns, struct function_column
 		if (source == FUNCTION_SOURCE_BRANCHES && !is_of_paths(&column, &part, total))
 			continue;
 		column.source = source;
-		if (source == FUNCTION_SOURCE_SAMPLES && equal_names(column.event, SAMPLES))
-			column.meaning = "samples of all events";
-		if (source == FUNCTION_SOURCE_BRANCHES && equal_names(column.event, SAMPLES))
-			column.meaning = "samples whose last branch led to the function";
+		if (equal_names(column.event, FUNCTION_SAMPLES) &&
+		    source != FUNCTION_SOURCE_WINDOWS)
+			column.meaning = source == FUNCTION_SOURCE_SAMPLES ?
+					 "samples of all events" :
+					 "samples whose last branch led to the function";
 		return columns_add_column(columns, &column);
 	}
 	return 0;
@@ -1270,7 +1265,7 @@ static int add_other_column(struct function_columns *columns, const char *event,
 			    const struct function_row *total, bool is_share)
 {
 	struct function_column column = {
-		.event = event, .per = is_share ? TOTAL : "instructions",
+		.event = event, .per = is_share ? FUNCTION_TOTAL : "instructions",
 		.scale = is_share ? PERCENT : 1000, .digits = is_share ? 1 : 3,
 	};
 	char *printable = function_text__printable(event), *name = NULL, *meaning = NULL;

@@ -38,6 +38,7 @@
 #include <linux/zalloc.h>
 
 #include "../text.h"
+#include "../record/events.h"
 #include "../collect/sums.h"
 #include "columns.h"
 #include "diff.h"
@@ -428,7 +429,7 @@ static int comparison__init(struct comparison *comparison, struct function_diff 
 /* Returns true for a percentage of the windows that end in a function. */
 static bool is_part_of_windows(const struct function_column *column)
 {
-	return column->per && !strcmp(column->per, "samples");
+	return column->per && !strcmp(column->per, FUNCTION_SAMPLES);
 }
 
 /*

@@ -25,15 +25,13 @@
 #include "../../strbuf.h"
 #include "../../strlist.h"
 #include "../text.h"
+#include "../record/events.h"
 #include "../collect/sums.h"
 #include "../collect/u192.h"
 #include "effect.h"
 #include "interval.h"
 #include "tree.h"
 #include "vendor-metrics.h"
-
-/* A name that every set has besides its events. */
-#define MATCHED		"matched"
 
 /* Relative to a total: the step of a numerical derivative. */
 #define STEP		(1.0 / (1 << 17))
@@ -500,7 +498,7 @@ static const char *find_in_source(struct function_expr *expr, enum function_sour
 
 static bool vendor_set_has(const struct event_set *set, const char *name)
 {
-	return !strcmp(name, MATCHED) || event_set__find(set, name) >= 0;
+	return !strcmp(name, FUNCTION_MATCHED) || event_set__find(set, name) >= 0;
 }
 
 /* Returns true if each event of a metric is in a set with this one. */
@@ -524,7 +522,7 @@ static bool links_all(const struct function_expr *expr, const char *link)
  */
 static const char *find_link(const struct function_expr *expr)
 {
-	const char *link = MATCHED;
+	const char *link = FUNCTION_MATCHED;
 
 	if (links_all(expr, "cycles"))
 		return "cycles";
@@ -532,7 +530,7 @@ static const char *find_link(const struct function_expr *expr)
 		for (unsigned int i = 0; i < expr->table->sets[set]->nr_events; i++) {
 			const char *event = expr->table->sets[set]->events[i];
 
-			if ((!strcmp(link, MATCHED) || strcmp(event, link) < 0) &&
+			if ((!strcmp(link, FUNCTION_MATCHED) || strcmp(event, link) < 0) &&
 			    links_all(expr, event))
 				link = event;
 		}
@@ -665,7 +663,7 @@ static bool vendor_add_up(const struct function_expr *expr, const struct functio
 			  struct totals *totals)
 {
 	const bool is_apart = expr->source == FUNCTION_SOURCE_SAMPLES && expr->link &&
-			      !strcmp(expr->link, MATCHED);
+			      !strcmp(expr->link, FUNCTION_MATCHED);
 
 	for (unsigned int i = 0; i < expr->nr_ids; i++) {
 		double total = 0, linked = 0;

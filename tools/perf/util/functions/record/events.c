@@ -3,6 +3,7 @@
  * Gives each event one name, whatever the spelling: by these names the sums of different recordings
  * add up, and columns are found.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/ctype.h>
@@ -242,13 +243,26 @@ static const char *name_of_attr(const struct perf_event_attr *attr, const char *
 }
 
 /**
+ * function_event_is_reserved - say whether no event may have a name
+ * @name: the name
+ *
+ * Return: true or false.
+ */
+bool function_event_is_reserved(const char *name)
+{
+	return !strcmp(name, FUNCTION_SAMPLES) || !strcmp(name, FUNCTION_MATCHED) ||
+	       !strcmp(name, FUNCTION_DISCARDED) || !strcmp(name, FUNCTION_TOTAL);
+}
+
+/**
  * function_event_name - say what an event counts
  * @attr: its attr, which decides where it can, for the name may be the user's
  * @name: the name that perf has for it
  * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
  *
  * Return: a name, to be freed: one that the columns know, if there is one, else
- * @name without what does not say what is counted. NULL without memory.
+ * @name without what does not say what is counted, and not a reserved one. NULL
+ * without memory.
  */
 char *function_event_name(const struct perf_event_attr *attr, const char *name,
 			  const char *cpu)
@@ -269,8 +283,10 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 		if (!known && !strcmp(lower, "inst_spec"))
 			known = "inst_spec";
 	}
-	if (lower)
-		result = strdup(known ?: bare);
+	known = known ?: bare;
+	if (lower && asprintf(&result, function_event_is_reserved(known) ? "event:%s" : "%s",
+			      known) < 0)
+		result = NULL;
 	free(lower);
 	free(copy);
 	return result;

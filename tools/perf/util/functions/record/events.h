@@ -7,6 +7,13 @@
 
 struct perf_event_attr;
 
+/* Words that columns use beside names of events: no event has such a name. */
+#define FUNCTION_SAMPLES	"samples"
+#define FUNCTION_MATCHED	"matched"
+#define FUNCTION_DISCARDED	"discarded"
+#define FUNCTION_TOTAL		"total"
+
+bool function_event_is_reserved(const char *name);
 char *function_event_name(const struct perf_event_attr *attr, const char *name,
 			  const char *cpu);
 bool function_event_differs(const struct perf_event_attr *attr,
