@@ -590,6 +590,23 @@ class Hostile(unittest.TestCase):
                 self.check(f"{name}-x86", stacks, arch="x86_64")
                 self.check(f"{name}-only", stacks, "--source", "branches")
 
+    def test_no_records(self):
+        """The table has no rows, and the metric of -M no value."""
+        path = recording("norecords", [[]] * 30)
+        cpu = {"PERF_CPUID": "0x00000000410fd490"}
+        for form in ("-x", ","), ("-j",), ():
+            done = run(
+                *(PERF, "functions", "report", *form, "--source", "branches", "-M", "ipc", path),
+                env=cpu,
+                stderr=-1,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("no branch records that tell a CPI", done.stderr)
+            if "-j" in form:
+                self.assertEqual(json.loads(done.stdout)["functions"], [])
+            else:
+                self.assertRegex(done.stdout, r"^symbol(,dso,| )#(,| )ipc(,| )DIS(,weak)?\n$")
+
     def test_too_many(self):
         """More than the sample has: perf refuses it."""
         path = recording("toomany", [loop(QUICK, 10, 5)] * 2)

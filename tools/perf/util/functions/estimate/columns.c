@@ -1315,6 +1315,9 @@ static int columns_add_columns(struct function_columns *columns, const struct fu
 	bool has_windows = !sampled.nr_sums && !paths.nr_sums;
 	int err = 0;
 
+	/* A source may have no event. */
+	if (!total->nr_sums)
+		err = columns_add_column(columns, &known_columns[0]);
 	for (unsigned int i = 0; !err && i < nr; i++)
 		err = add_recorded(columns, known_columns[i], total);
 	if (!err && is_recorded(total, "instructions"))
