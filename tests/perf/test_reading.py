@@ -6,6 +6,7 @@ The truth is what each recording was made of.
 """
 
 import collections
+import itertools
 import json
 import struct
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, run
-from tests.harness.recording import LONG, WINDOW, Windows
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "reading"
 F, G = 0x1000, 0x2000
@@ -181,6 +182,73 @@ class Groups(unittest.TestCase):
             self.assertRegex(
                 done.stderr, "cut short or damaged, record again|incompatible file format"
             )
+
+
+class Throttled(unittest.TestCase):
+    """Before Linux 6.16 a throttled member stands still alone. Each tenth instruction is a miss."""
+
+    def make(self, has_end: bool, flags: int) -> Path:
+        """A thread on each of two CPUs. On CPU 0 the member stands still in windows 5 to 9 of ten.
+
+        Without a record of its end, it counts again after window 9, else from the middle on.
+        """
+        group = [
+            pw.Event(name, 0, config, [10 * config + 1, 10 * config + 2], flags=flags)
+            for name, config in (("cycles", 0), ("instructions", 1), ("cache-misses", 3))
+        ]
+        group[0].sample_period, group[0].alternative_sample_period = LONG, WINDOW
+        writer = pw.Writer([group])
+        clock = itertools.count(1000)
+        values = collections.Counter()
+
+        def sample(cpu: int, cycles: int, misses: int) -> None:
+            for event, count in zip(group, (cycles, cycles, misses)):
+                values[event.ids[cpu]] += count
+            now = [(event.ids[cpu], values[event.ids[cpu]]) for event in group]
+            writer.sample(group[0], pw.Where(next(clock), 10, 10 + cpu, cpu), F, cycles, now)
+
+        def throttle(kind: int) -> None:
+            writer.throttle(kind, pw.Where(next(clock), 10, 10, 0), group[2].ids[0])
+
+        for number in range(30):
+            place = number % 10
+            sample(0, LONG, 0 if place > 5 else LONG // 10)
+            sample(1, LONG, LONG // 10)
+            if place == 5:
+                throttle(pw.THROTTLE)
+            if place == 9 and has_end:
+                throttle(pw.UNTHROTTLE)
+            half = place == 5 or (place == 9 and has_end)
+            sample(0, WINDOW, WINDOW // 20 if half else 0 if place > 5 else WINDOW // 10)
+            sample(1, WINDOW, WINDOW // 10)
+        writer.write(DATA / "member.data")
+        return DATA / "member.data"
+
+    def test_member(self):
+        """Windows count if the member was there; those of the other CPU always do."""
+        flags = pw.FLAG_SAMPLE_ID_ALL
+        for has_end, own in itertools.product((True, False), (flags, flags | pw.FLAG_INHERIT)):
+            path = self.make(has_end, own)
+            for options, number in (((), 45), (("--cpu", "0"), 15), (("--cpu", "1"), 30)):
+                with self.subTest(has_end=has_end, flags=own, options=options):
+                    done = report(path, *options)
+                    (row,) = json.loads(done.stdout)["functions"]
+                    self.assertAlmostEqual(row["metrics"]["CM/KI"], 100)
+                    self.assertEqual(row["windows"]["matched"], number)
+                    self.assertIn("events were throttled 3 times", done.stderr)
+
+    def test_event_samples(self):
+        """They are too few, and a message says so."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.CPU | pw.IDENTIFIER
+        event = pw.Event("cache-misses", 0, 3, [1], 100, sample_type=kinds, read_format=0)
+        recording = Recording([[event]])
+        for kind in pw.THROTTLE, pw.UNTHROTTLE:
+            recording.sample(F, 100)
+            recording.writer.throttle(kind, recording.where(), 1)
+        recording.sample(F, 100)
+        done = report(recording.write(DATA / "samples.data"))
+        self.assertIn("events were throttled 1 times", done.stderr)
+        self.assertIn("samples of these events are missing", done.stderr)
 
 
 class Guests(unittest.TestCase):

@@ -622,9 +622,9 @@ static int refuse_values(struct recording *recording, struct evsel *evsel)
  * Sets the counts of each event since the previous sample of the stream. Returns 0, a negative
  * error, or 1 if the sampler, whose id is @id, has counted nothing.
  */
-static int read_counts(struct recording *recording, struct collect_value *values,
-		       struct evsel *evsel, u64 id, const union perf_event *event,
-		       struct perf_sample *sample)
+static int read_counts(struct recording *recording, struct collect_stream *stream,
+		       struct collect_value *values, struct evsel *evsel, u64 id,
+		       const union perf_event *event, struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
 	const struct functions_evsel *own = evsel->priv, *sampler = own->sampler->priv;
@@ -671,8 +671,11 @@ static int read_counts(struct recording *recording, struct collect_value *values
 			if (found < 0)
 				return found;
 			slot = found;
-			if (values[slot].id != v->id)
+			if (values[slot].id != v->id) {
 				values[slot] = (struct collect_value){ .id = v->id };
+				if (collect_stream__add_member(stream, v->id))
+					return -ENOMEM;
+			}
 		}
 		counts[slot] = count_since(&values[slot], v->value);
 		slot++;
@@ -1140,7 +1143,7 @@ static struct collect_stream *end_interval(struct recording *recording, struct e
 		collect_stream__interrupt(stream);
 		return NULL;
 	}
-	err = read_counts(recording, values, evsel, id, event, sample) ?:
+	err = read_counts(recording, stream, values, evsel, id, event, sample) ?:
 	      collect_stream__measure(stream, interval);
 	if (err < 0)
 		return ERR_PTR(err);
@@ -1307,11 +1310,13 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 
 	recording->throttled += event->header.type == PERF_RECORD_THROTTLE &&
 				!is_loss_outside(recording, sample);
-	window_collector__throttle(recording->metrics, event->throttle.id);
 	/* Since Linux 6.16 the leader is named, whichever event samples. */
-	if (own && own->group && own->sampler != evsel && evsel__is_group_leader(evsel))
+	if (own && own->group && own->sampler != evsel && evsel__is_group_leader(evsel)) {
 		window_collector__lost(recording->metrics);
-	return 0;
+		return 0;
+	}
+	return window_collector__throttle(recording->metrics, event->throttle.id,
+					  event->header.type == PERF_RECORD_THROTTLE);
 }
 
 /*

@@ -110,16 +110,20 @@ struct collect_function {
 	u64 added;
 };
 
-/* The last place at which a throttle record interrupted a leader's samples. */
-struct metrics_leader {
+/* An event on a CPU, or in a thread. */
+struct metrics_counter {
 	u64 id;
+	struct metrics_counter *leader;	/* of its group, maybe itself; NULL: not known */
+	/* The last place of a throttle record: of this event, or if it leads, of the group. */
 	u64 throttled;
+	bool is_still;			/* it is throttled, while its leader samples */
+	unsigned int nr_still;		/* number of members that are */
 };
 
 struct collect_stream {
 	u64 id;
 	u64 thread;		/* 0 for the stream of a CPU */
-	struct metrics_leader *leader;
+	struct metrics_counter *leader;
 	struct collect_group *group;
 	struct collect_value *values;	/* by slot */
 	/* Events of the leader since its last overflow, if known. */
@@ -149,7 +153,7 @@ struct window_collector {
 	unsigned int nr_groups;
 	struct metrics_event *events;
 	struct collect_function *functions;
-	struct hashmap *leaders;
+	struct hashmap *counters;
 	struct hashmap *streams;
 	/* Successive samples often come from the same stream. */
 	struct collect_stream *last_stream;
@@ -161,17 +165,17 @@ struct window_collector {
 	u64 looked;	/* when idle streams were last searched */
 };
 
-static size_t hash_leader(long key, void *ctx __maybe_unused)
+static size_t hash_counter(long key, void *ctx __maybe_unused)
 {
-	const struct metrics_leader *leader = (const struct metrics_leader *)key;
+	const struct metrics_counter *leader = (const struct metrics_counter *)key;
 
 	return leader->id;
 }
 
-static bool equal_leader(long key1, long key2, void *ctx __maybe_unused)
+static bool equal_counter(long key1, long key2, void *ctx __maybe_unused)
 {
-	const struct metrics_leader *a = (const struct metrics_leader *)key1;
-	const struct metrics_leader *b = (const struct metrics_leader *)key2;
+	const struct metrics_counter *a = (const struct metrics_counter *)key1;
+	const struct metrics_counter *b = (const struct metrics_counter *)key2;
 
 	return a->id == b->id;
 }
@@ -206,9 +210,9 @@ struct window_collector *window_collector__new(enum function_share share)
 
 	metrics->share = share;
 	metrics->last_group = &metrics->groups;
-	metrics->leaders = hashmap__new(hash_leader, equal_leader, NULL);
+	metrics->counters = hashmap__new(hash_counter, equal_counter, NULL);
 	metrics->streams = hashmap__new(hash_stream, equal_stream, NULL);
-	if (IS_ERR(metrics->leaders) || IS_ERR(metrics->streams)) {
+	if (IS_ERR(metrics->counters) || IS_ERR(metrics->streams)) {
 		window_collector__delete(metrics);
 		return NULL;
 	}
@@ -283,7 +287,7 @@ void window_collector__delete(struct window_collector *metrics)
 	}
 	free_chains(metrics->streams);
 	delete_values(metrics->streams);
-	delete_values(metrics->leaders);
+	delete_values(metrics->counters);
 	free(metrics);
 }
 
@@ -602,30 +606,51 @@ int collect_function__rename(struct collect_function *function, const char *symb
 	return 0;
 }
 
-static struct metrics_leader *window_collector__leader(struct window_collector *metrics, u64 id)
+static struct metrics_counter *window_collector__counter(struct window_collector *metrics, u64 id)
 {
-	struct metrics_leader key = { .id = id }, *leader;
+	struct metrics_counter key = { .id = id }, *counter;
 
-	return hashmap__find(metrics->leaders, &key, &leader) ? leader : NULL;
+	return hashmap__find(metrics->counters, &key, &counter) ? counter : NULL;
 }
 
-static struct metrics_leader *window_collector__findnew_leader(struct window_collector *metrics,
-							       u64 id)
+static struct metrics_counter *window_collector__findnew_counter(struct window_collector *metrics,
+								 u64 id)
 {
-	struct metrics_leader *leader = window_collector__leader(metrics, id);
+	struct metrics_counter *counter = window_collector__counter(metrics, id);
 
-	if (leader)
-		return leader;
+	if (counter)
+		return counter;
 
-	leader = zalloc(sizeof(*leader));
-	if (!leader)
+	counter = zalloc(sizeof(*counter));
+	if (!counter)
 		return NULL;
-	leader->id = id;
-	if (hashmap__add(metrics->leaders, leader, leader)) {
-		free(leader);
+	counter->id = id;
+	if (hashmap__add(metrics->counters, counter, counter)) {
+		free(counter);
 		return NULL;
 	}
-	return leader;
+	return counter;
+}
+
+static void metrics_counter__set_still(struct metrics_counter *counter, bool is_still)
+{
+	if (counter->leader) {
+		/* A leader that stands still has no samples. */
+		is_still &= counter->leader != counter;
+		counter->leader->nr_still += is_still - counter->is_still;
+	}
+	counter->is_still = is_still;
+}
+
+static void metrics_counter__join(struct metrics_counter *counter, struct metrics_counter *leader)
+{
+	bool is_still = counter->is_still;
+
+	if (counter->leader == leader)
+		return;
+	metrics_counter__set_still(counter, false);
+	counter->leader = leader;
+	metrics_counter__set_still(counter, is_still);
 }
 
 /* A new stream has not seen a sample. */
@@ -643,11 +668,12 @@ static struct collect_stream *window_collector__new_stream(struct window_collect
 	stream->id = id;
 	stream->thread = thread;
 	stream->group = group;
-	stream->leader = window_collector__findnew_leader(metrics, id);
+	stream->leader = window_collector__findnew_counter(metrics, id);
 	if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
 		free(stream);
 		return NULL;
 	}
+	metrics_counter__join(stream->leader, stream->leader);
 	return stream;
 }
 
@@ -690,6 +716,26 @@ struct collect_stream *window_collector__findnew_stream(struct window_collector 
 	if (stream)
 		*values = stream->values;
 	return stream;
+}
+
+/**
+ * collect_stream__add_member - tell which events are read with the samples of a stream
+ * @stream: the stream
+ * @id: id of one of them
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int collect_stream__add_member(struct collect_stream *stream, u64 id)
+{
+	struct metrics_counter *counter =
+		window_collector__findnew_counter(stream->group->metrics, id);
+
+	if (!counter)
+		return -ENOMEM;
+	/* In a damaged file, it may lead another group. */
+	if (counter->leader != counter)
+		metrics_counter__join(counter, stream->leader);
+	return 0;
 }
 
 /* Returns the number of totals and products of a class of windows. */
@@ -1016,6 +1062,23 @@ static int note_skid(struct collect_stream *stream, const struct collect_interva
 	return 0;
 }
 
+/*
+ * Returns true if a member is throttled and the leader is not. A member that has counted since then
+ * is not throttled any more: if its thread ends, there is no record of that.
+ */
+static noinline bool has_still_member(const struct collect_stream *stream,
+				      const struct collect_interval *interval)
+{
+	for (unsigned int i = 0; i < stream->group->nr_slots; i++) {
+		struct metrics_counter *counter = !interval->counts[i] ? NULL :
+			window_collector__counter(stream->group->metrics, stream->values[i].id);
+
+		if (counter && counter->throttled < stream->seen)
+			metrics_counter__set_still(counter, false);
+	}
+	return stream->leader->nr_still;
+}
+
 /**
  * collect_stream__measure - find out what an interval is
  * @stream: the stream
@@ -1036,7 +1099,8 @@ int collect_stream__measure(struct collect_stream *stream, struct collect_interv
 	 * Members may have counted while the leader was throttled, so never use such an interval.
 	 */
 	interval->is_broken = stream->seen <= group->metrics->lost ||
-			      stream->seen <= stream->leader->throttled;
+			      stream->seen <= stream->leader->throttled ||
+			      (stream->leader->nr_still && has_still_member(stream, interval));
 	interval->is_same = !interval->is_broken && stream->last_thread == interval->thread;
 	stream->is_interrupted = false;
 	return group->alternates ? note_skid(stream, interval) : 0;
@@ -1208,18 +1272,26 @@ void collect_stream__interrupt(struct collect_stream *stream)
 }
 
 /**
- * window_collector__throttle - a leader is throttled, or no longer
+ * window_collector__throttle - an event is throttled, or no longer
  * @metrics: the collector
- * @id: id of the leader
+ * @id: id of the event
+ * @is_throttled: whether it is
  *
- * This affects all its threads, because the record may name another thread.
+ * This affects all threads of its group, because the record may name another thread.
+ *
+ * Return: 0, or -ENOMEM.
  */
-void window_collector__throttle(struct window_collector *metrics, u64 id)
+int window_collector__throttle(struct window_collector *metrics, u64 id, bool is_throttled)
 {
-	struct metrics_leader *leader = window_collector__leader(metrics, id);
+	struct metrics_counter *counter = window_collector__findnew_counter(metrics, id);
 
-	if (leader)
-		leader->throttled = metrics->now;
+	if (!counter)
+		return -ENOMEM;
+	counter->throttled = metrics->now;
+	if (counter->leader)
+		counter->leader->throttled = metrics->now;
+	metrics_counter__set_still(counter, is_throttled);
+	return 0;
 }
 
 /**

@@ -91,6 +91,7 @@ int collect_function__rename(struct collect_function *function, const char *symb
 struct collect_stream *window_collector__findnew_stream(struct window_collector *metrics,
 							struct collect_group *group, u64 id,
 							u64 thread, struct collect_value **values);
+int collect_stream__add_member(struct collect_stream *stream, u64 id);
 int collect_stream__measure(struct collect_stream *stream, struct collect_interval *interval);
 int collect_stream__sample(struct collect_stream *stream, const struct collect_interval *interval,
 			   const struct collect_sample *sample);
@@ -100,7 +101,7 @@ int collect_group__path(struct collect_group *group, struct collect_function *fu
 			const u64 *counts);
 int collect_group__path_end(struct collect_group *group, struct collect_function *function);
 void collect_stream__interrupt(struct collect_stream *stream);
-void window_collector__throttle(struct window_collector *metrics, u64 id);
+int window_collector__throttle(struct window_collector *metrics, u64 id, bool is_throttled);
 void window_collector__restart(struct window_collector *metrics);
 void window_collector__forget_idle(struct window_collector *metrics);
 void window_collector__lost(struct window_collector *metrics);

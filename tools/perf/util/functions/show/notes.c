@@ -124,8 +124,10 @@ static void note_recording(const char *side, const struct function_table *table)
 		     (unsigned long long)table->lost);
 	if (table->throttled)
 		note(side,
-		     "events were throttled %llu times, and windows during these times are discarded: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
-		     (unsigned long long)table->throttled);
+		     "events were throttled %llu times, and windows during these times are discarded%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
+		     (unsigned long long)table->throttled,
+		     function_table__has_samples(table) ?
+		     ", and samples of these events are missing" : "");
 }
 
 /* Returns the number of samples of windows of a leader in functions that they do not fit into. */
