@@ -184,6 +184,28 @@ class Recordings(Refused):
         writer.write(DATA / "large.data")
         self.assert_refused("is in too large a group", report(DATA / "large.data"))
 
+    def test_rows_of_many_events(self):
+        """Each sample is in another function: 14,000 of them need more than 4 GB for 64 events."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
+        for number, refused in ((64, True), (2, False)):
+            events = [
+                pw.Event(f"r{event:x}", 4, event, [event], LONG, sample_type=kinds, read_format=0)
+                for event in range(1, number + 1)
+            ]
+            recording = Recording([[event] for event in events])
+            for place in range(14000):
+                event = events[place % number]
+                where = recording.where()
+                recording.writer.sample(
+                    event, where, 0x1000 + 16 * place, LONG, [(event.ids[0], 0)]
+                )
+            path = recording.write(DATA / "wide.data")
+            done = report("-x", ",", path)
+            if refused:
+                self.assert_refused("its rows would take more than 4 GB: choose fewer rows", done)
+            else:
+                self.assertEqual(done.stdout.count("\n"), 14001, done.stderr)
+        self.assertEqual(report("--by", "comm", path).returncode, 0)
 
     def test_event_with_the_name_of_a_number_of_windows(self):
         """It counts 50 beside 100 instructions, in windows and by its own samples."""
@@ -300,6 +322,19 @@ class Numbers(Refused):
         self.assert_refused("has no group", report(DATA / "bad.sums", DATA / "good.sums"))
         (DATA / "bad.sums").write_text(good.replace(" 4\n", " 4and more\n"))
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
+
+    def test_rows_of_many_columns(self):
+        """130,000 rows have one event, and one row has 480: a table of 4 GB."""
+        groups = []
+        for first in range(0, 480, 60):
+            events = ["instructions", *(f"e{event:03}" for event in range(first, first + 60))]
+            values = (len(events) * (len(events) + 3) // 2) * [1]
+            groups.append((events, [("f", "/x", "-", 1, 1, *values)]))
+        rows = [(f"g{number}", "", "-", 1, 1, 1, 1) for number in range(130_000)]
+        for number, status in ((1000, 0), (130_000, 255)):
+            done = report(sums_file("columns.sums", *groups, (["cycles"], rows[:number])))
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assert_refused("too many events, or rows for so many", done)
 
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""

@@ -375,7 +375,7 @@ static int make_columns(struct function_columns *columns, const struct function_
 	if (err)
 		pr_err("perf functions: %s: report fewer files at once\n",
 		       err == -ERANGE ? "the sums of all functions are too large to add up" :
-		       err == -E2BIG ? "too many events for a table (record fewer)" :
+		       err == -E2BIG ? "too many events, or rows for so many (record fewer)" :
 		       "not enough memory");
 	return err;
 }

@@ -1615,6 +1615,11 @@ static int recording__process(struct recording *recording, const char *name)
 		options->end();
 	if (recording->is_refused)
 		return -EINVAL;
+	if (err == -ENOMEM && window_collector__is_full(recording->metrics)) {
+		pr_err("perf functions: %s: the sums of its rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events\n",
+		       name);
+		return err;
+	}
 	if (err == -ENOMEM) {
 		pr_err("perf functions: %s: not enough memory\n", name);
 		return err;

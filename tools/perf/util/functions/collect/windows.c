@@ -45,6 +45,9 @@
 
 #define RECENT_BITS	6
 
+/* Sums of more than a million functions, each with five events; a crafted recording has more. */
+#define MOST_MEMORY	(4ULL << 30)
+
 /* The first event of its name in the recording. */
 struct metrics_event {
 	struct metrics_event *next;
@@ -163,6 +166,7 @@ struct window_collector {
 	u64 now;
 	u64 lost;
 	u64 looked;	/* when idle streams were last searched */
+	u64 allocated;	/* bytes of all sums, here and in a table */
 };
 
 static size_t hash_counter(long key, void *ctx __maybe_unused)
@@ -771,9 +775,16 @@ static bool collect_sums__is_empty(const struct collect_sums *sums)
 static struct collect_sums *collect_function__new_sums(struct collect_function *function,
 						       const struct collect_group *group)
 {
+	struct window_collector *metrics = group->metrics;
+	const unsigned int nr = max(function->nr_sums, group->index + 1);
+
+	/* A row of a table has the values of two classes. */
+	metrics->allocated += sums_size(group) + 2 * nr_values(group) * sizeof(struct u192) +
+			      (nr - function->nr_sums) * sizeof(*function->sums);
+	if (window_collector__is_full(metrics))
+		return NULL;
 	if (group->index >= function->nr_sums) {
-		struct collect_sums **all = realloc(function->sums,
-						    (group->index + 1) * sizeof(*all));
+		struct collect_sums **all = realloc(function->sums, nr * sizeof(*all));
 
 		if (!all)
 			return NULL;
@@ -1292,6 +1303,17 @@ int window_collector__throttle(struct window_collector *metrics, u64 id, bool is
 		counter->leader->throttled = metrics->now;
 	metrics_counter__set_still(counter, is_throttled);
 	return 0;
+}
+
+/**
+ * window_collector__is_full - say why there is no memory
+ * @metrics: the collector
+ *
+ * Return: true if the sums would take more than 4 GB.
+ */
+bool window_collector__is_full(const struct window_collector *metrics)
+{
+	return metrics->allocated > MOST_MEMORY;
 }
 
 /**

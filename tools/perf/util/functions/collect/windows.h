@@ -104,6 +104,7 @@ void collect_stream__interrupt(struct collect_stream *stream);
 int window_collector__throttle(struct window_collector *metrics, u64 id, bool is_throttled);
 void window_collector__restart(struct window_collector *metrics);
 void window_collector__forget_idle(struct window_collector *metrics);
+bool window_collector__is_full(const struct window_collector *metrics);
 void window_collector__lost(struct window_collector *metrics);
 
 int window_collector__table(const struct window_collector *metrics, struct function_table *table);

@@ -37,6 +37,8 @@
 
 /* More than all metrics of a CPU need; a crafted sums file has more. */
 #define MOST_COLUMNS	500
+/* A million rows with 60 columns have as many values, of 4 GB. */
+#define MOST_VALUES	60000000
 
 /* columns_place_of() returns these for a name that is no event of the set. */
 enum {
@@ -1471,11 +1473,16 @@ static int columns_add_rows(struct function_columns *columns, const struct funct
 	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
 	const struct event_set *set = is_inclusive ? NULL : find_late(table);
 	double samples = 0, late = set ? set_skid(set) : 0, length = 0;
+	size_t nr_rows = 0;
 
 	if (set)
 		length = u192__double(&set->windows.values[0]) / set->windows.number;
 
-	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
+	for (size_t i = 0; i < table->nr_sums; i++)
+		nr_rows += !i || !function_sums__same_function(table->sums[i - 1], table->sums[i]);
+	if (nr_rows * columns->nr_columns > MOST_VALUES)
+		return -E2BIG;
+	columns->rows = calloc(nr_rows ?: 1, sizeof(*columns->rows));
 	if (!columns->rows)
 		return -ENOMEM;
 
@@ -1567,8 +1574,8 @@ static int set_values(struct function_columns *columns, unsigned int c,
  * @table: sums, sorted, to be kept as long as @columns
  * @options: how values are made of them
  *
- * Return: 0, -ENOMEM, -E2BIG if there are too many events, or -ERANGE if the sums of all
- * functions are too large to add up.
+ * Return: 0, -ENOMEM, -E2BIG if there are too many events, or rows for so many, or -ERANGE if the
+ * sums of all functions are too large to add up.
  */
 int function_columns__init(struct function_columns *columns, const struct function_table *table,
 			   const struct function_reading_options *options)
