@@ -8,6 +8,7 @@ tells whether shares, rates and intervals are true.
 import json
 import math
 import random
+import subprocess
 import unittest
 from collections import Counter
 from collections.abc import Sequence
@@ -440,6 +441,31 @@ class Record(unittest.TestCase):
         )
         key = "test_loop", "cpu-clock:u"
         self.assertEqual(found["test_loop", "cpu-clock"], expected[key])
+
+    def test_options_of_the_program(self):
+        """Its -t, whatever it means, names no threads to record; that of perf record does."""
+        path = DATA / "options.data"
+        perf = *(PERF, "functions", "record", "-q", "--no-inherit", "--no-window"), "-o", path
+        events = "--period", 100000, "-e", "{cpu-clock,page-faults}:uS"
+        loop = "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
+        with subprocess.Popen(["sleep", "60"]) as other:
+            for command, lacks in (
+                ((*loop, "-t", "5"), True),
+                (("--", *loop, "-t", "5"), True),
+                (("-t", other.pid, *loop), False),
+                (("-t", other.pid, "--", *loop), False),
+                (("-p", other.pid, "--", *loop, "-t", "5"), True),
+            ):
+                with self.subTest(command=command):
+                    done = run(*perf, *events, *command)
+                    if done.returncode:
+                        other.kill()
+                        self.skipTest(f"perf does not work here: {done.stdout.strip()[-200:]}")
+                    done = run(PERF, "functions", "report", "-i", path, stderr=-1)
+                    self.assertEqual(
+                        "recorded without new threads and children" in done.stderr, lacks
+                    )
+            other.kill()
 
 
 if __name__ == "__main__":

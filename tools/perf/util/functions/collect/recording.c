@@ -994,9 +994,19 @@ static int add_build(struct dso *dso, struct machine *machine __maybe_unused, vo
 	return err;
 }
 
-/* Returns true if the user has named the threads to record. */
-static bool has_named_threads(const struct perf_env *env)
+/*
+ * Returns true if the user has named the threads to record. Events that begin with a program are
+ * of it alone: it may have an option -t of its own.
+ */
+static bool has_named_threads(const struct recording *recording)
 {
+	const struct perf_env *env = &recording->session->header.env;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		if (evsel->core.attr.enable_on_exec)
+			return false;
+	}
 	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
 	     strcmp(env->cmdline_argv[i], "--"); i++) {
 		if (strstarts(env->cmdline_argv[i], "-t") ||
@@ -1011,7 +1021,7 @@ static bool lacks_children(const struct recording *recording)
 {
 	struct evsel *evsel;
 
-	if (has_named_threads(&recording->session->header.env))
+	if (has_named_threads(recording))
 		return false;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
 		if (is_sampler(evsel) && !evsel->core.attr.inherit)
