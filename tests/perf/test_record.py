@@ -221,6 +221,8 @@ for kernel in own plain pmu; do
 	done
 done
 benchmark --truth --faults 0 1 > /share/truth-faults
+on own samples-mixed perf functions record -o samples-mixed.data \
+	-e '{{cycles,page-faults}}:u' -e '{{cycles,page-faults}}:uS,{{instructions,page-faults}}:u' true
 on own samples-default perf functions record -o samples-default.data --period 99700 true
 on 6.11 samples-children perf functions record -o samples-children.data -- "$program"
 on plain samples-window perf functions record -o /dev/null --window 300 true
@@ -364,6 +366,14 @@ class Samples(unittest.TestCase):
         self.assertGreater(len(rates), 0)
         self.assertLessEqual(sum(rates), 2000)
         self.assertEqual({"freq" in attr for attr in members}, {True})
+
+    def test_rates_of_several_groups(self):
+        """One leader alternates, with 2,000 samples a second. All others share what it leaves."""
+        found = [sampling(attr) for attr in leaders("samples-mixed")]
+        self.assertEqual([one for one in found if one[1]], [(4999700, WINDOW, 21, 0)])
+        rates = [int(rate.split()[0]) for rate, *_ in found if isinstance(rate, str)]
+        self.assertEqual(len(rates), 5)
+        self.assertLessEqual(sum(rates), 2000)
 
     def test_window_that_was_asked_for(self):
         """It is refused, as with --windows-only."""

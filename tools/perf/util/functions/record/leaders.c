@@ -49,6 +49,7 @@ static struct {
 	unsigned int nr;
 	bool told_of_children;
 	bool told_of_windows;
+	bool has_windows;	/* some leader alternates */
 	/* Terms whose frequency depends on the number of all these events. */
 	struct evsel_config_term **rates;
 	unsigned int nr_rates;
@@ -89,8 +90,19 @@ static bool has_rate(struct evsel *evsel)
 	       has_term(evsel, EVSEL__CONFIG_TERM_FREQ);
 }
 
-/* Lets an event sample at its part of @rate; each further event makes the parts smaller. */
-static int add_rate(struct evsel *evsel, u64 rate)
+/* Gives each event its part of the samples that leaders which alternate leave. */
+static void divide_rate(void)
+{
+	const u64 rate = leaders.has_windows ? function_sampling__members(&leaders.sampling) :
+					       leaders.sampling.rate;
+
+	for (unsigned int i = 0; i < leaders.nr_rates; i++)
+		leaders.rates[i]->val.freq =
+			min_t(u64, max_t(u64, rate / leaders.nr_rates, 1), MOST_RATE);
+}
+
+/* Lets an event sample at a part of the rate. */
+static int add_rate(struct evsel *evsel)
 {
 	struct evsel_config_term **rates = realloc(leaders.rates, (leaders.nr_rates + 1) *
 						   sizeof(*rates));
@@ -101,8 +113,7 @@ static int add_rate(struct evsel *evsel, u64 rate)
 		return err;
 	rates[leaders.nr_rates++] = list_last_entry(&evsel->config_terms,
 						    struct evsel_config_term, list);
-	for (unsigned int i = 0; i < leaders.nr_rates; i++)
-		rates[i]->val.freq = min_t(u64, max_t(u64, rate / leaders.nr_rates, 1), MOST_RATE);
+	divide_rate();
 	return 0;
 }
 
@@ -226,12 +237,12 @@ static bool can_sample(const struct evsel *evsel)
 }
 
 /* Lets a member sample itself, as precisely as the PMU is able to. */
-static int sample_member(struct evsel *evsel, u64 rate)
+static int sample_member(struct evsel *evsel)
 {
 	if (has_rate(evsel))
 		return 0;
 	evsel->precise_max = evsel->core.attr.type != PERF_TYPE_SOFTWARE;
-	return add_rate(evsel, rate);
+	return add_rate(evsel);
 }
 
 /*
@@ -247,17 +258,17 @@ static int sample_group(struct evsel *leader, const struct function_sampling *sa
 	struct evsel *evsel;
 	int err = 0;
 
+	leaders.has_windows |= has_windows;
+	divide_rate();
 	if (has_windows)
 		err = sample_leader(leader, sampling);
 	else if (!has_rate(leader) && sampling->period)
-		err = add_rate(leader, sampling->rate);
+		err = add_rate(leader);
 	for_each_group_member(evsel, leader) {
 		bool samples = can_sample(evsel);
 
-		/* The leader may take the rest. */
 		if (!err && samples)
-			err = sample_member(evsel, has_windows ?
-					    function_sampling__members(sampling) : sampling->rate);
+			err = sample_member(evsel);
 		all_sample &= samples;
 	}
 	if (has_windows || !has_counts)

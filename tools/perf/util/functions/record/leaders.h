@@ -30,7 +30,7 @@ struct function_sampling {
 	bool with_children;
 };
 
-/* The samples a second of all members together, beside a leader that alternates. */
+/* The samples a second of all other events together, beside a leader that alternates. */
 static inline u64 function_sampling__members(const struct function_sampling *sampling)
 {
 	return sampling->rate * 2 / 5;
