@@ -18,7 +18,7 @@ from tests.harness import perfwrite as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, must, run
 from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, named_once
-from tests.harness.recording import LONG, WINDOW, Recording
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.simulation import Libraries
 
 DATA = CHECK / "samples"
@@ -421,6 +421,41 @@ class Truth(Sums):
             above = sum(math.comb(13, k) * high**k * (1 - high) ** (13 - k) for k in range(4))
             self.assertAlmostEqual(1 - below, 0.025, 9)
             self.assertAlmostEqual(above, 0.025, 9)
+
+
+class Mixed(unittest.TestCase):
+    """Inputs of which only some have windows, or event samples."""
+
+    def test_adding_up(self):
+        """Values of a source are those of the inputs that have it, and a message says so."""
+        recording, windows = Interrupted(), Windows()
+        for _ in range(50):
+            recording.window(0x1000)
+            recording.member(0x1000)
+            windows.take(0x1000, LONG)
+            windows.sample(0x1000, WINDOW, WINDOW // 2)
+        both, plain = recording.write(DATA / "all.data"), windows.write(DATA / "windows.data")
+        (alone,) = report(both)["functions"]
+        leave_out = "perf functions: only some inputs have event samples, so values that come from"
+        for files in (both, plain), (plain, both):
+            (row,) = report(*files)["functions"]
+            self.assertEqual(row["metrics"]["CPI"], alone["metrics"]["CPI"])
+            for form in (), ("-j",), ("--sums", "-"):
+                done = run(PERF, "functions", "report", *form, *files, stderr=-1)
+                self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
+            done = run(PERF, "functions", "report", "-j", "--source=windows", *files, stderr=-1)
+            self.assertNotIn("only some inputs", done.stderr)
+            (row,) = json.loads(done.stdout)["functions"]
+            # half of the windows have 3 cycles per instruction, the others 2
+            self.assertAlmostEqual(row["metrics"]["CPI"], 2 / (1 / 3 + 1 / 2))
+        for files in (both,), (both, both), (plain, plain):
+            done = run(PERF, "functions", "report", *files, stderr=-1)
+            self.assertNotIn("only some inputs", done.stderr)
+        done = run(PERF, "functions", "report", "--diff", both, both, stderr=-1)
+        self.assertNotIn("only some inputs", done.stderr)
+        sides = "--before", both, "--after", both, plain
+        done = run(PERF, "functions", "report", *sides, stderr=-1)
+        self.assertIn("perf functions: after: only some inputs have event samples", done.stderr)
 
 
 class Record(unittest.TestCase):

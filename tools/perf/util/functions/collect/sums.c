@@ -924,15 +924,16 @@ bool function_table__has_window(const struct function_table *table)
 }
 
 /**
- * function_table__has_samples - say whether a table has events that sample themselves
+ * function_table__has_source - say whether a table has counts of a source
  * @table: the table
+ * @source: the source
  *
  * Return: true or false.
  */
-bool function_table__has_samples(const struct function_table *table)
+bool function_table__has_source(const struct function_table *table, enum function_source source)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->source == FUNCTION_SOURCE_SAMPLES)
+		if (table->sets[i]->source == source)
 			return true;
 	}
 	return false;
@@ -1008,7 +1009,7 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 		while (j < more->nr_sets && compare_sets(more->sets[j], set))
 			j++;
 		if (j == more->nr_sets)
-			return "it has other events (name the file with the most groups first)";
+			return "it has other events or sources (name one with all groups first)";
 		if (!event_set__same_share(more->sets[j], set))
 			return "its windows have another share mode";
 	}
@@ -1102,6 +1103,18 @@ const char *function_table__add_part(struct function_table *table,
 	return NULL;
 }
 
+/* Notes the sources that only one of two tables has. An input without windows lacks nothing. */
+static void note_partial(struct function_table *table, const struct function_table *other)
+{
+	const bool is_first = !function_table__has_window(table);
+
+	for (int source = 0; function_table__has_window(other) && source < FUNCTION_SOURCE_BEST;
+	     source++)
+		table->is_partial[source] |= other->is_partial[source] ||
+			(!is_first && function_table__has_source(table, source) !=
+				      function_table__has_source(other, source));
+}
+
 /**
  * function_table__add - add the sums of one table to those of another
  * @table: the table
@@ -1113,6 +1126,8 @@ const char *function_table__add(struct function_table *table, const struct funct
 {
 	const char *reason = table->nr_sets ? check_same_sets(table, other) : NULL;
 
+	if (!reason)
+		note_partial(table, other);
 	return reason ?: function_table__add_part(table, other);
 }
 

@@ -191,6 +191,8 @@ struct function_table {
 	u64 throttled;
 	/* Sums of auto were added to sums of discard, so the result has the latter only. */
 	bool was_mixed;
+	/* By source: some of the inputs that were added up have it, others do not. */
+	bool is_partial[FUNCTION_SOURCE_BEST];
 	/* A recording lacks the threads and children that its tasks have started. */
 	bool lacks_children;
 	/* A process whose JIT has no map of its functions; 0: none, or not known (sums files). */
@@ -230,7 +232,7 @@ void function_table__drop_empty(struct function_table *table);
 bool function_table__has_share(const struct function_table *table, enum function_share share);
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
-bool function_table__has_samples(const struct function_table *table);
+bool function_table__has_source(const struct function_table *table, enum function_source source);
 int function_table__choose_source(struct function_table *table, enum function_source source);
 void function_table__mark_left(struct function_table *table, const struct function_sums *function);
 const char *function_table__add(struct function_table *table, const struct function_table *other);

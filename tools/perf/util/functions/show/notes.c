@@ -104,6 +104,12 @@ static void note_builds(const char *side, const struct function_table *table)
 
 static void note_recording(const char *side, const struct function_table *table)
 {
+	static const char *const names[FUNCTION_SOURCE_BEST] = {
+		[FUNCTION_SOURCE_WINDOWS]	= "windows",
+		[FUNCTION_SOURCE_SAMPLES]	= "event samples",
+		[FUNCTION_SOURCE_BRANCHES]	= "branch records",
+	};
+
 	if (has_mixed_cpus(table))
 		note(side,
 		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
@@ -115,6 +121,12 @@ static void note_recording(const char *side, const struct function_table *table)
 	if (table->was_mixed)
 		note(side,
 		     "some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs");
+	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
+		if (table->is_partial[source])
+			note(side,
+			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
+			     names[source]);
+	}
 	if (table->lacks_children)
 		note(side,
 		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
@@ -266,8 +278,8 @@ static void note_sources(const char *side, const struct function_table *table)
 	struct difference found = {};
 	char *name = NULL;
 
-	if (!function_table__has_samples(table) ||
-	    table->sets[0]->source != FUNCTION_SOURCE_WINDOWS)
+	if (!function_table__has_source(table, FUNCTION_SOURCE_SAMPLES) ||
+	    !function_table__has_source(table, FUNCTION_SOURCE_WINDOWS))
 		return;
 	if (function_columns__init(&samples, table, &options))
 		goto out;
@@ -426,7 +438,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 	note_recording(side, table);
 	note_effects(side, table, notes->is_corrected);
 	/* Event samples need no windows. */
-	if (!function_table__has_samples(table))
+	if (!function_table__has_source(table, FUNCTION_SOURCE_SAMPLES))
 		note_lengths(side, table);
 	note_sources(side, table);
 	if (notes->wants_lines)
@@ -451,8 +463,11 @@ void function_notes__print(const struct function_notes *notes, const struct func
 /* Returns true if both sides were recorded alike, as far as shares depend on it. */
 static bool is_alike(const struct function_table *before, const struct function_table *after)
 {
-	if (function_table__has_samples(before) != function_table__has_samples(after))
-		return false;
+	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
+		if (function_table__has_source(before, source) !=
+		    function_table__has_source(after, source))
+			return false;
+	}
 	for (unsigned int i = 0; i < before->nr_sets; i++) {
 		const struct event_set *old = before->sets[i];
 

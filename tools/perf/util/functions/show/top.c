@@ -438,7 +438,8 @@ static void print_status(const struct function_top *top, FILE *fp)
 	else
 		fprintf(fp, "%.1f s, %llu %s", (top->end - top->begin) / (double)NSEC_PER_SEC,
 			(unsigned long long)nr_windows(table),
-			function_table__has_samples(table) ? "samples" : "windows");
+			function_table__has_source(table, FUNCTION_SOURCE_SAMPLES) ? "samples" :
+										     "windows");
 	if (table->lost)
 		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
 	if (table->throttled)
