@@ -5,6 +5,7 @@ perf script is a second reader of the sums. A simulated program, whose counts ar
 tells whether shares, rates and intervals are true.
 """
 
+import itertools
 import json
 import math
 import random
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.harness import perfwrite as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, must, run
+from tests.harness.estimates import sums_line
 from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, named_once
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.simulation import Libraries
@@ -424,7 +426,108 @@ class Truth(Sums):
 
 
 class Mixed(unittest.TestCase):
-    """Inputs of which only some have windows, or event samples."""
+    """Inputs of which only some have windows, or event samples. Each has two functions."""
+
+    EVENTS = "cycles", "instructions", "page-faults"
+
+    def lines(self, source: str, cpi: float, events: int, number: int) -> list[str]:
+        """The part of a sums file that is of one source."""
+        fields = {"windows": ("discard", 999700, 0, 300), "samples": ("samples", 20000, 0, 0)}
+        made = ["\t".join(map(str, ("group", *fields[source], 0, 0, 1, *self.EVENTS[:events])))]
+        for name, value in ("cold", 1.5), ("hot", cpi):
+            if source == "windows":
+                counts = [(300, round(300 / value) + at % 2, 1)[:events] for at in range(number)]
+            else:
+                rates = 1, 1 / value, 1
+                counts = [
+                    tuple(20000 * (one == event) for one in range(events))
+                    for event in range(events)
+                    for _ in range(round(number * rates[event]))
+                ]
+            made.append(sums_line(name, counts, events=events))
+        return made
+
+    def sums(
+        self, name: str, sources: str, cpi: float, events: int = 2, number: int = 2000
+    ) -> Path:
+        """A sums file."""
+        lines = ["perf-function-sums 5", "by\tsymbol\t0", "lost\t0", "throttled\t0"]
+        for source in sources.split():
+            lines += self.lines(source, cpi, events, number)
+        path = DATA / f"{name}.sums"
+        path.write_text("\n".join((*lines, "end\n")))
+        return path
+
+    def check_limit(
+        self, sources: tuple[str, str], limit: str, status: int, message: str, *options: object
+    ) -> None:
+        """hot becomes four times as slow; the sources are those of both sides."""
+        before, after = (
+            self.sums(side, source, cpi)
+            for side, source, cpi in zip(("before", "after"), sources, (1.5, 6))
+        )
+        done = run(
+            *(PERF, "functions", "report", "--diff", before, after, "--fail-on", limit, *options),
+            stderr=-1,
+        )
+        with self.subTest(sources=sources, options=options):
+            self.assertEqual(done.returncode, status)
+            self.assertIn(message, done.stderr)
+            if status == 255:
+                self.assertEqual(done.stdout, "")
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_limit(self):
+        """A function that became slower never passes because the sides cannot be compared."""
+        both = "windows samples"
+        for sources in itertools.product(("windows", "samples", both), repeat=2):
+            used = [source.split()[-1] for source in sources]
+            if used[0] == used[1]:
+                self.check_limit(sources, "CPI>5%", 2, "CPI of hot from 1.5")
+            else:
+                message = f"values before come from {used[0]}, those after from {used[1]}: record"
+                self.check_limit(sources, "CPI>5%", 255, f"--fail-on CPI: {message} both alike")
+        for source in both.split():
+            self.check_limit((source, both), "CPI>5%", 2, "CPI of hot", "--source", source)
+
+    def test_limit_of_one_side(self):
+        """It is no limit if only one side has its column."""
+        old, new = (self.sums(f"pf-{events}", "windows", 1.5, events) for events in (2, 3))
+        for sides, having in ((old, new), "after"), ((new, old), "before"):
+            done = run(
+                *(PERF, "functions", "report", "--fail-on", "PF/KI>5%", "--diff", *sides),
+                stderr=-1,
+            )
+            self.assertEqual((done.returncode, done.stdout), (255, ""))
+            self.assertEqual(
+                done.stderr,
+                f"perf functions: --fail-on PF/KI: only the runs {having} have this column: "
+                "record the same events before and after\n",
+            )
+
+    def test_change(self):
+        """No change is significant between values of two sources, whose errors differ."""
+        files = self.sums("w", "windows", 1.5), self.sums("s", "samples", 6)
+        for sides in files, files[::-1]:
+            for row in report("--diff", *sides)["functions"]:
+                for name in "CPI", "%CY", "%I":
+                    change = row["metrics"][name]
+                    self.assertEqual((change["interval"], change["significant"]), (None, False))
+        self.assertIn(
+            "values from different sources have no 95 % interval",
+            run(PERF, "functions", "report", "--diff", *files, stderr=-1).stderr,
+        )
+
+    def test_runs(self):
+        """A run without the source of its side says nothing of how far runs differ."""
+        runs = [
+            self.sums(f"run-{number}", "windows samples", 1.5 + number / 5) for number in range(3)
+        ]
+        after = "--after", self.sums("after", "windows samples", 6)
+        alone = report("--before", *runs, *after)["run_deviations"]["CPI"]
+        self.assertGreater(alone, 0)
+        runs.insert(1, self.sums("other", "windows", 3))
+        self.assertEqual(report("--before", *runs, *after)["run_deviations"]["CPI"], alone)
 
     def test_adding_up(self):
         """Values of a source are those of the inputs that have it, and a message says so."""

@@ -552,16 +552,31 @@ static int print_part(void *data, const struct function_table *table, u64 begin,
 }
 
 /* Returns true if changes of a column can be significant, else prints a message. */
-static bool check_limited(const struct function_columns *columns, const char *by,
-			  const char *name)
+static bool check_limited(const struct function_diff_print *print, const char *name)
 {
-	int column = function_columns__find(columns, name, strlen(name));
+	const struct function_columns *all = &print->diff->columns;
+	const struct function_columns *before = &print->before->all, *after = &print->after->all;
+	const size_t length = strlen(name);
+	int column = function_columns__find(all, name, length);
+	int old = function_columns__find(before, name, length);
+	int new = function_columns__find(after, name, length);
 
 	if (column < 0) {
-		print_no_column(columns, by, name, strlen(name));
+		print_no_column(all, print->after->table.by, name, length);
 		return false;
 	}
-	if (function_column__is_count(&columns->columns[column])) {
+	if (old < 0 || new < 0) {
+		pr_err("perf functions: --fail-on %s: only the runs %s have this column: record the same events before and after\n",
+		       name, old < 0 ? "after" : "before");
+		return false;
+	}
+	if (before->columns[old].source != after->columns[new].source) {
+		pr_err("perf functions: --fail-on %s: values before come from %s, those after from %s: record both alike, or choose a --source that both have\n",
+		       name, function_source__name(before->columns[old].source),
+		       function_source__name(after->columns[new].source));
+		return false;
+	}
+	if (function_column__is_count(&all->columns[column])) {
 		pr_err("perf functions: --fail-on %s: a number of windows has no 95 %% interval: take another column\n",
 		       name);
 		return false;
@@ -597,10 +612,10 @@ static int parse_limits(struct report_options *options)
 
 /* Returns true if the columns of all limits are there, else prints a message. */
 static bool check_limits(const struct report_options *options,
-			 const struct function_columns *columns, const char *by)
+			 const struct function_diff_print *print)
 {
 	for (unsigned int i = 0; i < options->nr_limits; i++) {
-		if (!check_limited(columns, by, options->limits[i].column))
+		if (!check_limited(print, options->limits[i].column))
 			return false;
 	}
 	return true;
@@ -658,7 +673,7 @@ static int print_diff(const struct report_options *options, const struct functio
 	fields = find_fields(&diff.columns, by, options->fields, /*may_lack=*/false,
 			     &print.nr_fields);
 	print.fields = fields;
-	if (fields && check_limits(options, &diff.columns, by))
+	if (fields && check_limits(options, &print))
 		err = print_changes(options, &diff, &print);
 out:
 	free(fields);

@@ -477,7 +477,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 			continue;
 		windows = is_share ? comparison->windows[first + i] :
 			  is_part_of_windows(column) ? windows_of(in_run) :
-						       windows_of_rates(in_run, column->source);
+			  windows_of_rates(in_run, runs->columns[i].columns[place].source);
 		deviations[i] = in_run ? in_run->values[place].value / unit : 0;
 		mean += deviations[i];
 		sum += windows;
@@ -639,13 +639,20 @@ static const struct function_value *diff_value_of(const struct function_row *row
 	return absent->is_defined ? absent : NULL;
 }
 
-static void find_places(struct comparison *comparison, const char *column)
+/* A run whose values come from another source than those of its side says nothing about them. */
+static void find_places(struct comparison *comparison, const char *column,
+			const enum function_source sources[NR_SIDES])
 {
 	int *place = comparison->places;
 
 	for (unsigned int side = 0; side < NR_SIDES; side++) {
-		for (unsigned int i = 0; i < comparison->sides[side]->nr; i++)
-			*place++ = find_column(&comparison->sides[side]->columns[i], column);
+		for (unsigned int i = 0; i < comparison->sides[side]->nr; i++, place++) {
+			const struct function_columns *run = &comparison->sides[side]->columns[i];
+
+			*place = find_column(run, column);
+			if (*place >= 0 && run->columns[*place].source != sources[side])
+				*place = -1;
+		}
 	}
 }
 
@@ -659,10 +666,14 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 	struct function_value *absent = &diff->absent[NR_SIDES * number];
 	int old_column = find_column(old, column->name);
 	int new_column = find_column(new, column->name);
+	const enum function_source sources[] = {
+		old_column < 0 ? column->source : old->columns[old_column].source,
+		new_column < 0 ? column->source : new->columns[new_column].source,
+	};
 
 	set_absent(&absent[BEFORE], old, column, old_column);
 	set_absent(&absent[AFTER], new, column, new_column);
-	find_places(comparison, column->name);
+	find_places(comparison, column->name, sources);
 	for (size_t r = 0; r < diff->nr_rows; r++) {
 		struct function_diff_row *row = &diff->rows[r];
 		struct function_change *change = &row->changes[number];
@@ -678,8 +689,9 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 		change->unit_after = spread__init(&spreads[AFTER], comparison, AFTER, r, column,
 						  change->after);
 	}
-	variance->is_known = true;
-	if (diff->has_several_runs) {
+	/* The errors of two sources differ by more than their intervals. */
+	variance->is_known = sources[BEFORE] == sources[AFTER];
+	if (variance->is_known && diff->has_several_runs) {
 		variance->value = estimate_variance(comparison->spreads, NR_SIDES * diff->nr_rows);
 		if (estimate_uncertainty(comparison, variance))
 			return -ENOMEM;

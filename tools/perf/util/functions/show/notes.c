@@ -500,5 +500,5 @@ void function_notes__print_sides(const struct function_notes *notes,
 		     "with one run of each build, a * holds for these two runs only: compare several runs with --before A... --after B...");
 	if (!is_alike(before, after))
 		note("",
-		     "the sides were recorded with different periods, share modes or sources, which changes the shares: record both alike, or choose a --source");
+		     "the sides were recorded with different periods, share modes or sources, which changes the shares, and values from different sources have no 95 %% interval: record both alike, or choose a --source that both have");
 }
