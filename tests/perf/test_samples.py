@@ -560,6 +560,28 @@ class Mixed(unittest.TestCase):
         done = run(PERF, "functions", "report", *sides, stderr=-1)
         self.assertIn("perf functions: after: only some inputs have event samples", done.stderr)
 
+    def test_share(self):
+        """Share modes choose windows. A message says if there are none."""
+        both, plain = (
+            self.sums(f"share-{number}", source, 1.5)
+            for number, source in enumerate(("windows samples", "samples"))
+        )
+        expected = must(PERF, "functions", "report", plain, stderr=-1)
+        for options, path, mode in (
+            (("--share", "none"), plain, "none"),
+            (("--share", "discard"), plain, "discard"),
+            (("--share", "discard", "--source", "samples"), both, "discard"),
+            (("--share", "auto"), plain, ""),
+            (("--share", "discard"), both, ""),
+        ):
+            done = run(PERF, "functions", "report", *options, path, stderr=-1)
+            self.assertEqual((done.returncode, done.stdout), (0, expected))
+            message = (
+                f"perf functions: --share {mode} has changed nothing, because it chooses windows, "
+                "and there are none: leave it out\n"
+            )
+            self.assertEqual(done.stderr, message if mode else "")
+
 
 class Record(unittest.TestCase):
     def test_this_machine(self):

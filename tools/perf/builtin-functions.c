@@ -343,6 +343,7 @@ static struct function_notes notes_of(const struct report_options *options)
 	return (struct function_notes){
 		.is_corrected = options->reading.is_corrected,
 		.wants_lines = recording_options__need_lines(&options->recording),
+		.share = strcmp(options->share_name, "auto") ? options->share_name : NULL,
 	};
 }
 

@@ -441,6 +441,11 @@ static void print_side(const struct function_notes *notes, const char *side,
 	if (!function_table__has_source(table, FUNCTION_SOURCE_SAMPLES))
 		note_lengths(side, table);
 	note_sources(side, table);
+	if (notes->share && function_table__has_window(table) &&
+	    !function_table__has_source(table, FUNCTION_SOURCE_WINDOWS))
+		note(side,
+		     "--share %s has changed nothing, because it chooses windows, and there are none: leave it out",
+		     notes->share);
 	if (notes->wants_lines)
 		note_lines(side, table);
 	if (function_by__is(table->by, FUNCTION_BY_CHILDREN))

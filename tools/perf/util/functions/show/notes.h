@@ -12,6 +12,7 @@ struct function_table;
 struct function_notes {
 	bool is_corrected;
 	bool wants_lines;	/* rows need addr2line */
+	const char *share;	/* the share mode that the user has named, or NULL */
 };
 
 bool function_notes__has_addr2line(void);
