@@ -60,6 +60,52 @@ class Output(Case):
         self.report(folder / "sums", "--sums", folder / "sums")
 
 
+class Options(Case):
+    """Options that would change nothing are refused."""
+
+    def test_values_of_sums(self):
+        """Sums have no values, so nothing can be corrected, sorted or left out."""
+        sums = DATA / "values.sums"
+        self.report(self.one, "--sums", sums)
+        reason = (
+            "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit, "
+            "--ci and --correct, and give them when you report the sums"
+        )
+        for options in (
+            *(("--correct",), ("--ci",), ("-j",), ("-x", ","), ("-F", "CPI"), ("-M", "all")),
+            *(("--sort", "CPI"), ("--limit", 1), ("--percent-limit", 1)),
+        ):
+            self.assert_refused(reason, self.one, "--sums", "-", *options)
+            if options[0] != "-M":  # of the recorded CPU, which is not known
+                self.assertTrue(self.report(sums, *options))
+
+    def test_inlined_functions_of_sums(self):
+        sums, inlined = DATA / "plain.sums", DATA / "inlined.sums"
+        self.report(self.one, "--sums", sums)
+        self.report(self.one, "--inline", "--sums", inlined)
+        reason = (
+            f"{sums}: these sums have no inlined functions: leave out --inline, or write sums anew "
+            "from the recording"
+        )
+        self.assert_refused(reason, "--inline", sums)
+        self.assert_refused(reason, "--inline", sums, sums)
+        self.assert_refused(reason, "--inline", sums, self.one)
+        self.assertEqual(self.report("--inline", inlined), self.report(inlined))
+        self.report("--inline", self.one, inlined)
+        self.report("--inline", self.one, "--interval", 1)
+
+    def test_browser(self):
+        """It is not another form of output."""
+        reason = "--tui browses a table: leave out -j, -x, --sums, --tree and comparisons"
+        for options in (
+            *(("-j",), ("-x", ","), ("--sums", "-"), ("-M", "all", "--tree")),
+            ("--diff", self.one),
+        ):
+            self.assert_refused(reason, "--tui", *options, self.one)
+            if "--tree" not in options:
+                self.assertTrue(self.report("--tui", "--stdio", *options, self.one))
+
+
 class Input(Case):
     def refused_input(self, command: str, status: int = 255) -> str:
         """The messages of perf functions report, which prints nothing else."""

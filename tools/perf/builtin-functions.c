@@ -1058,6 +1058,18 @@ static int choose_report(struct report_options *options)
 		pr_err("perf functions: --header goes with a table: leave out -j, -x, --sums and comparisons\n");
 		return -EINVAL;
 	}
+	if (options->sums && (options->json || options->separator || options->fields ||
+			      options->metrics || options->sort || options->limit ||
+			      options->percent_limit || options->with_ci ||
+			      options->reading.is_corrected)) {
+		pr_err("perf functions: --sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit, --ci and --correct, and give them when you report the sums\n");
+		return -EINVAL;
+	}
+	if (options->wants_tui && (options->json || options->separator || options->sums ||
+				   options->tree || options->diff)) {
+		pr_err("perf functions: --tui browses a table: leave out -j, -x, --sums, --tree and comparisons\n");
+		return -EINVAL;
+	}
 	/* The browser shows one table of functions and no other output. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->tree && !options->diff && !options->interval;

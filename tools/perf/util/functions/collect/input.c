@@ -257,6 +257,11 @@ int function_input__read(const char *path, const struct function_input_options *
 		       table->by);
 		err = -EINVAL;
 	}
+	if (!err && is_sums && recording->inlines && !table->inlines) {
+		function_error(path,
+			       "these sums have no inlined functions: leave out --inline, or write sums anew from the recording");
+		err = -EINVAL;
+	}
 	/* Sums that become part of others were noted when they were made of recordings. */
 	if (!err && !(is_sums && options->sums) && !recording_options__filter(recording) &&
 	    !function_table__has_window(table))
