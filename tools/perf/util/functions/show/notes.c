@@ -138,7 +138,7 @@ static void note_recording(const char *side, const struct function_table *table)
 		note(side,
 		     "events were throttled %llu times, and windows during these times are discarded%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
 		     (unsigned long long)table->throttled,
-		     function_table__has_samples(table) ?
+		     function_table__has_source(table, FUNCTION_SOURCE_SAMPLES) ?
 		     ", and samples of these events are missing" : "");
 }
 
