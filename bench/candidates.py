@@ -90,11 +90,9 @@ CONCLUSIONS = (
         `instructions`, nor with the kernel.
     """,
     """
-        **Not tried.** Branch records (LBR, BRBE) in the samples of windows would show the path
-        through a window. Then each window could count for each of its functions, by the cycles
-        spent there. This needs samples with branch records and their cycles. It also needs counters
-        that are read at each branch, or a model of the events between two branches. And it needs a
-        real processor, because no emulator has such records.
+        Branch records show the path through a window, so a window can count for each of its
+        functions. [Another page](../7.3/branches.md) measures this on Linux 7.3, and has the
+        conclusion.
     """,
 )
 FEWEST = 10  # windows of a value

@@ -67,7 +67,9 @@ export function facts(data) {
 			'dl',
 			{ class: 'facts' },
 			fact(rows + which, number(table.rows.length)),
-			...(table.samples ? [fact('samples' + which, number(table.samples))] : []),
+			...(table.samples
+				? [fact('samples' + which, number(table.samples))]
+				: []),
 			...(samples
 				? [
 						fact('windows' + which, number(samples)),
