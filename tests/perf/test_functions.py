@@ -21,7 +21,6 @@ from pathlib import Path
 from tests.harness import perfwrite as pw
 from tests.harness import reports, sumsfile
 from tests.harness.env import CHECK, PERF, must, run, unquoted, words
-from tests.harness.recording import LONG, Recording
 from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
 DATA = CHECK / "functions"
@@ -230,43 +229,6 @@ class Interval(unittest.TestCase):
                 for n in (self.MOST_SKIDS, 2)
             ],
         )
-
-    def test_column_of_a_later_group(self):
-        """Until its group has windows, tables lack it; then they have it, and are sorted by it."""
-        groups = [
-            [
-                pw.Event(name, 0, config, [first + config], LONG if config == 0 else 0)
-                for name, config in events
-            ]
-            for first, events in (
-                (1, (("cycles", 0), ("instructions", 1))),
-                (11, (("cycles", 0), ("instructions", 1), ("branch-misses", 5))),
-            )
-        ]
-        windows = Recording(groups)
-        for number in range(60):
-            address, misses = ((0x1000, 3), (0x2000, 9))[number // 5 % 2]
-            windows.sample(address, LONG, LONG // 2, group=0)
-            if number >= 30:
-                windows.sample(address, LONG, LONG // 2, misses, group=1)
-        windows.writer.finished_round()
-        path, pipe = windows.write(DATA / "later.data"), DATA / "later.pipe"
-        windows.writer.write_pipe(pipe)
-        for file, options in itertools.product(
-            (path, pipe), (("--sort", "BM/KI"), ("-F", "BM/KI,#", "-s", "BM/KI"))
-        ):
-            tables = objects(self.report(file, "-j", "--interval", 1.5e-8, *options))
-            having = [any("BM/KI" in one["name"] for one in table["columns"]) for table in tables]
-            self.assertEqual(having, sorted(having))
-            self.assertTrue(having[-1] and not having[0])
-            for table in tables[-2:]:
-                rates = [row["metrics"]["BM/KI"] for row in table["functions"]]
-                self.assertEqual(rates, sorted(rates, reverse=True))
-            for name in "BM", "CM/KI":
-                wrong = file, "--interval", 1, "-s", name
-                done = run(PERF, "functions", "report", *wrong, stderr=-1)
-                self.assertEqual((done.returncode, done.stdout), (255, ""))
-                self.assertIn(f"no column {name} in this recording", done.stderr)
 
     def test_refused(self):
         path = recording("one", 1, events=3)

@@ -287,22 +287,6 @@ static int find_sort(const struct function_columns *columns, const char *by,
 	return -EINVAL;
 }
 
-/* Returns true if all columns that the user has named are there. */
-static bool has_named_columns(const struct function_columns *columns, const char *by,
-			      const struct report_options *options)
-{
-	const char *names = options->fields, *sort = options->sort;
-	size_t length;
-
-	while (names) {
-		if (find_field(columns, names, &length) < 0)
-			return false;
-		names = names[length] ? names + length + 1 : NULL;
-	}
-	return !sort || !strcasecmp(sort, "symbol") || !strcmp(sort, by) ||
-	       function_columns__find(columns, sort, strlen(sort)) >= 0;
-}
-
 static int sort_rows(struct function_columns *columns, const char *by, const char *name,
 		     bool may_lack)
 {
@@ -414,22 +398,6 @@ static int make_all_columns(struct function_columns *columns, const struct funct
 	       add_metrics(columns, table, options, NULL, is_silent);
 }
 
-/* A part may have no window of some groups, and then lacks their columns. Later parts have them. */
-static bool will_have_columns(const struct report_options *options,
-			      const struct function_table *table)
-{
-	/* Without rows, a table has the columns of all groups. */
-	struct function_table groups = *table;
-	struct function_columns columns;
-	bool is_there;
-
-	groups.nr_sums = 0;
-	is_there = !make_all_columns(&columns, &groups, options, true) &&
-		   has_named_columns(&columns, table->by, options);
-	function_columns__exit(&columns);
-	return is_there;
-}
-
 static int drop_small(struct function_columns *columns, const struct function_table *table,
 		      const struct report_options *options)
 {
@@ -488,8 +456,8 @@ static int print_report(struct report_options *options, const struct function_ta
 		.width = options->view ? options->view->width : 0,
 	};
 	FILE *fp = options->view ? options->view->fp : stdout;
-	const bool may_lack = functions_is_part(options) &&
-			      (options->nr_tables || will_have_columns(options, table));
+	/* A part may have no window of some groups, and then lacks their columns. */
+	const bool may_lack = functions_is_part(options) && options->nr_tables;
 	int *fields = NULL, err;
 	unsigned int first;
 

@@ -1107,23 +1107,6 @@ static int end_part(struct recording *recording, u64 lost)
 	return err;
 }
 
-/* With spans of time, the first one has the columns of all groups, as far as they are known. */
-static int add_described_groups(struct recording *recording)
-{
-	struct evsel *evsel;
-	int err = 0;
-
-	evlist__for_each_entry(recording->session->evlist, evsel) {
-		/* The samples of other groups tell who belongs to them. */
-		const bool is_described = evsel__leader(evsel)->core.nr_members > 1 ||
-					  !(evsel->core.attr.read_format & PERF_FORMAT_GROUP);
-
-		if (!err && is_described && !evsel->priv && takes_samples(recording, evsel))
-			err = recording_add_events(recording, evsel, NULL, NULL);
-	}
-	return err;
-}
-
 /* Called before each sample: ends the span of time if the sample lies beyond it. */
 static int follow_spans(struct recording *recording, u64 time)
 {
@@ -1136,9 +1119,6 @@ static int follow_spans(struct recording *recording, u64 time)
 		recording->has_begun = true;
 		recording->begin = time;
 		recording->forgot = time;
-		err = add_described_groups(recording);
-		if (err)
-			return err;
 	}
 	recording->last = max(recording->last, time);
 	if (!span || time < recording->begin || time - recording->begin < span)
