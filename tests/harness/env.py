@@ -65,7 +65,7 @@ def must(*command: object, **options) -> str:
 
 
 def vm(
-    command: str, *options: object, arch: str = ARCH, share: Path | None = None, timeout: int = 300
+    command: str, *options: object, arch: str = ARCH, share: Path | None = None, timeout: int = 900
 ) -> subprocess.CompletedProcess:
     """Runs a command in an emulated machine; share is its /share and working directory."""
     share = share or CHECK / "share"

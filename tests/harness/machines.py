@@ -91,7 +91,7 @@ class Guest(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?s)before.*on the console.*vm: no end after")
 
     def test_panic_shows_the_console(self):
-        done = vm("echo c > /proc/sysrq-trigger", arch=self.ARCH, timeout=300)
+        done = vm("echo c > /proc/sysrq-trigger", arch=self.ARCH, timeout=900)
         self.assertEqual(done.returncode, 125)
         self.assertRegex(
             done.stdout, r"(?s)Kernel panic.*the machine died before the command ended"
@@ -113,7 +113,7 @@ class Recordings(Guest):
         cls.share.mkdir(parents=True, exist_ok=True)
         for old in cls.share.glob("*"):
             old.unlink()
-        in_guest(RECORD + cls.COMMANDS, arch=cls.ARCH, share=cls.share, timeout=580)
+        in_guest(RECORD + cls.COMMANDS, arch=cls.ARCH, share=cls.share, timeout=1800)
 
     def read(self, name: str) -> perfdata.Contents:
         return perfdata.read(self.share / f"{name}.data")

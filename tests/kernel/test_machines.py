@@ -105,7 +105,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
             ),
             arch=cls.ARCH,
             share=cls.share,
-            timeout=580,
+            timeout=1800,
         )
         cls.counts = executed((cls.share / "executed").read_text(), must(tools + "nm", program))
 

@@ -109,8 +109,8 @@ def setUpModule() -> None:
     shutil.rmtree(SHARE, ignore_errors=True)
     (SHARE / "old").mkdir(parents=True)
     shutil.copy(GUEST / "usr/bin/perf", SHARE / "old")
-    in_guest(COMMANDS, share=SHARE, timeout=580)
-    in_guest(THREADS, share=SHARE, timeout=580)
+    in_guest(COMMANDS, share=SHARE, timeout=1800)
+    in_guest(THREADS, share=SHARE, timeout=1800)
 
 
 def path(name: str) -> Path:
@@ -238,8 +238,9 @@ class Threads(unittest.TestCase):
             yield stream[begin:]
 
     def check(self, name: str, number: int, repeats: int) -> list[list[perfdata.Sample]]:
-        """This number of threads did the same, each with its own alternation, and the table lacks none.
+        """These threads did the same, each with its own alternation, and the table lacks none.
 
+        number: of the threads
         repeats: the number of runs of the program; the order of work differs between its threads.
         """
         counted = THREAD_ITERATIONS * sum(row.length for row in truth().values())
@@ -296,7 +297,7 @@ class AllCpus(unittest.TestCase):
         sums(path(name))
 
     def test_four(self):
-        in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE, timeout=580)
+        in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE, timeout=1800)
         self.check("four", 4)
         # QEMU counts the instructions of all processors, so the shares are not exact
         self.assertLessEqual(truth().keys() - {"iteration"}, functions(path("four")).keys())
@@ -307,7 +308,7 @@ class OldKernel(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        in_guest(ON_OLD_KERNEL, "--kernel", IMAGE, share=SHARE, timeout=580)
+        in_guest(ON_OLD_KERNEL, "--kernel", IMAGE, share=SHARE, timeout=1800)
 
     def test_plain_event(self):
         """It works, with the same attr and the same samples as on the series' kernel."""

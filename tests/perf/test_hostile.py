@@ -199,12 +199,14 @@ class Recordings(Refused):
                 recording.writer.sample(
                     event, where, 0x1000 + 16 * place, LONG, [(event.ids[0], 0)]
                 )
+            recording.writer.finished_round()
             path = recording.write(DATA / "wide.data")
-            done = report("-x", ",", path)
-            if refused:
-                self.assert_refused("its rows would take more than 4 GB: choose fewer rows", done)
-            else:
-                self.assertEqual(done.stdout.count("\n"), 14001, done.stderr)
+            recording.writer.write_pipe(DATA / "wide.pipe")
+            for done in report("-x", ",", path), report("-x", ",", DATA / "wide.pipe"):
+                if refused:
+                    self.assert_refused("all rows would take more than 4 GB: choose fewer", done)
+                else:
+                    self.assertEqual(done.stdout.count("\n"), 14001, done.stderr)
         self.assertEqual(report("--by", "comm", path).returncode, 0)
 
     def test_event_with_the_name_of_a_number_of_windows(self):
@@ -334,7 +336,7 @@ class Numbers(Refused):
         for number, status in ((1000, 0), (130_000, 255)):
             done = report(sums_file("columns.sums", *groups, (["cycles"], rows[:number])))
             self.assertEqual(done.returncode, status, done.stderr)
-        self.assert_refused("too many events, or rows for so many", done)
+        self.assert_refused("too many rows for their columns", done)
 
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""

@@ -237,6 +237,26 @@ class Throttled(unittest.TestCase):
                     self.assertEqual(row["windows"]["matched"], number)
                     self.assertIn("events were throttled 3 times", done.stderr)
 
+    def test_exit(self):
+        """A thread ends while its event is throttled: the next one on this CPU counts."""
+        flags = pw.FLAG_SAMPLE_ID_ALL
+        group = [
+            pw.Event("cycles", 0, 0, [1], flags=flags),
+            pw.Event("instructions", 0, 1, [2], flags=flags),
+            pw.Event("page-faults", 1, 2, [3], flags=flags),
+        ]
+        group[0].sample_period, group[0].alternative_sample_period = LONG, WINDOW
+        recording = Recording([group])
+        recording.sample(F, LONG, LONG, 0, tid=7)
+        recording.writer.throttle(pw.THROTTLE, recording.where(7), 3)
+        recording.writer.task(pw.EXIT, recording.where(7), recording.where(7))
+        for _ in range(30):
+            recording.sample(F, LONG, LONG, 0)
+            recording.sample(F, WINDOW, WINDOW, 0)
+        done = report(recording.write(DATA / "exit.data"))
+        (row,) = json.loads(done.stdout)["functions"]
+        self.assertEqual(row["windows"]["matched"], 30)
+
     def test_event_samples(self):
         """They are too few, and a message says so."""
         kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.CPU | pw.IDENTIFIER

@@ -243,7 +243,7 @@ def setUpModule() -> None:
     options = "\n".join(
         f"option -o option-{number}.data {options}" for number, (options, _) in enumerate(CASES)
     )
-    in_guest(COMMANDS.replace("{options}", options), share=SHARE, timeout=580)
+    in_guest(COMMANDS.replace("{options}", options), share=SHARE, timeout=1800)
 
 
 def attrs(name: str) -> list[dict[str, str]]:

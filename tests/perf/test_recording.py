@@ -107,7 +107,7 @@ mv four-cpus.data /share
 def setUpModule() -> None:
     for old in SHARE.glob("*"):
         old.unlink()
-    in_guest(COMMANDS, share=SHARE, timeout=580)
+    in_guest(COMMANDS, share=SHARE, timeout=1800)
     in_guest(ON_TWO_CPUS, "--smp", 2, share=SHARE)
     in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE)
 

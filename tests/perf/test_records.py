@@ -159,7 +159,7 @@ class Late(unittest.TestCase):
 
     def test_long_windows_need_no_note(self):
         """Nobody has to act if windows of 300 are late by 29 at most."""
-        for most, is_noted in (29, False), (32, True):
+        for most, is_noted in (29, False), (40, True):
             path = self.write(*((0x1000, 0x1000, number % most + 1) for number in range(200)))
             done = run(PERF, "functions", "report", path, stderr=-1)
             self.assertEqual("late on average" in done.stderr, is_noted, done.stderr)

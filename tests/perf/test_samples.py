@@ -21,6 +21,7 @@ from tests.harness.env import CHECK, PERF, SLOW, must, run
 from tests.harness.estimates import sums_line
 from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, named_once
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries
 
 DATA = CHECK / "samples"
@@ -493,7 +494,7 @@ class Mixed(unittest.TestCase):
     def test_limit_of_one_side(self):
         """It is no limit if only one side has its column."""
         old, new = (self.sums(f"pf-{events}", "windows", 1.5, events) for events in (2, 3))
-        for sides, having in ((old, new), "after"), ((new, old), "before"):
+        for sides, lacking in ((old, new), "before"), ((new, old), "after"):
             done = run(
                 *(PERF, "functions", "report", "--fail-on", "PF/KI>5%", "--diff", *sides),
                 stderr=-1,
@@ -501,9 +502,26 @@ class Mixed(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (255, ""))
             self.assertEqual(
                 done.stderr,
-                f"perf functions: --fail-on PF/KI: only the runs {having} have this column: "
-                "record the same events before and after\n",
+                f"perf functions: --fail-on PF/KI: the runs {lacking} have no value of it: "
+                "record the same events before and after, for long enough\n",
             )
+
+    def test_order_of_events(self):
+        """Recordings of the same events add up, whichever event samples first."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
+        groups = [
+            [pw.Event(name, 0, n, [n + 1], 1000, sample_type=kinds, read_format=0)]
+            for n, name in enumerate(("cycles", "instructions"))
+        ]
+        paths = []
+        for first in range(2):
+            recording = Recording(groups)
+            for number in range(40):
+                recording.sample(0x1000, 1000, group=(number + first) % 2)
+            paths.append(recording.write(DATA / f"first{first}.data"))
+        for inputs in paths, paths[::-1]:
+            (row,) = report(*inputs)["functions"]
+            self.assertEqual((row["samples"], row["metrics"]["CPI"]), (80, 1))
 
     def test_change(self):
         """No change is significant between values of two sources, whose errors differ."""
@@ -546,6 +564,8 @@ class Mixed(unittest.TestCase):
             for form in (), ("-j",), ("--sums", "-"):
                 done = run(PERF, "functions", "report", *form, *files, stderr=-1)
                 self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
+            done = run(REPORT, "--sums", DATA / "both.sums", *files, stderr=-1)
+            self.assertEqual(done.stderr.count("only some inputs have event"), 1, done.stderr)
             done = run(PERF, "functions", "report", "-j", "--source=windows", *files, stderr=-1)
             self.assertNotIn("only some inputs", done.stderr)
             (row,) = json.loads(done.stdout)["functions"]
@@ -623,7 +643,7 @@ class Record(unittest.TestCase):
                         self.skipTest(f"perf does not work here: {done.stdout.strip()[-200:]}")
                     done = run(PERF, "functions", "report", "-i", path, stderr=-1)
                     self.assertEqual(
-                        "recorded without new threads and children" in done.stderr, lacks
+                        "new threads and children are not in this recording" in done.stderr, lacks
                     )
             other.kill()
 

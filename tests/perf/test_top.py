@@ -311,7 +311,7 @@ def setUpModule() -> None:
     shutil.copy(TOP / "tests/harness/terminal.py", SHARE)
     (SHARE / "at_terminal.py").write_text(AT_TERMINAL)
     (SHARE / "drop_capability.py").write_text(DROP_CAPABILITY)
-    in_guest(COMMANDS, share=SHARE, timeout=900)
+    in_guest(COMMANDS, share=SHARE, timeout=1800)
     for file in SHARE.glob("*.said"):
         file.write_text(file.read_text().replace(f"{NO_SCHEDSTAT}\n", ""))
 

@@ -376,7 +376,7 @@ static int make_columns(struct function_columns *columns, const struct function_
 	if (err)
 		pr_err("perf functions: %s: report fewer files at once\n",
 		       err == -ERANGE ? "the sums of all functions are too large to add up" :
-		       err == -E2BIG ? "too many events, or rows for so many (record fewer)" :
+		       err == -E2BIG ? "too many rows for their columns (--by dso has fewer)" :
 		       "not enough memory");
 	return err;
 }
@@ -567,8 +567,8 @@ static bool check_limited(const struct function_diff_print *print, const char *n
 		return false;
 	}
 	if (old < 0 || new < 0) {
-		pr_err("perf functions: --fail-on %s: only the runs %s have this column: record the same events before and after\n",
-		       name, old < 0 ? "after" : "before");
+		pr_err("perf functions: --fail-on %s: the runs %s have no value of it: record the same events before and after, for long enough\n",
+		       name, old < 0 ? "before" : "after");
 		return false;
 	}
 	if (before->columns[old].source != after->columns[new].source) {

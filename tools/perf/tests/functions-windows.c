@@ -357,8 +357,8 @@ static int check_interruptions(struct fixture *fix)
 	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
 
 	/* No window of a throttled leader counts, but windows of others do. */
-	window_collector__throttle(fix->metrics, LEADER, /*is_throttled=*/true);
-	window_collector__throttle(fix->metrics, 12345, /*is_throttled=*/true);
+	window_collector__throttle(fix->metrics, LEADER, 1, /*is_throttled=*/true);
+	window_collector__throttle(fix->metrics, 12345, 1, /*is_throttled=*/true);
 	take(fix, LEADER, 1, fix->f, 300, 100);
 	take(fix, OTHER_LEADER, 1, fix->g, 300, 100);
 	TEST_ASSERT_EQUAL("throttled", check_sums(fix, "f", 1, 0, 0, 0), TEST_OK);
@@ -392,7 +392,7 @@ static int check_plain(struct fixture *fix)
 	TEST_ASSERT_EQUAL("each counts", check_sums(fix, "g", 2, 2, 2 * LONG, 70), TEST_OK);
 
 	/* Except across a throttle record, because the members counted on. */
-	window_collector__throttle(fix->metrics, LEADER, /*is_throttled=*/true);
+	window_collector__throttle(fix->metrics, LEADER, 1, /*is_throttled=*/true);
 	take(fix, LEADER, 1, fix->g, LONG, 50);
 	return check_sums(fix, "g", 3, 2, 2 * LONG, 70);
 }

@@ -521,6 +521,21 @@ static int group_by_ids(struct recording *recording, struct evsel *evsel,
 	return 0;
 }
 
+/* Returns the first event of its group in the header, so that recordings of the same events add up. */
+static struct evsel *first_alone(const struct recording *recording, struct evsel *evsel)
+{
+	struct evsel *pos;
+
+	if (!is_alone(evsel) || !wants_samples(recording, evsel))
+		return evsel;
+	evlist__for_each_entry(recording->session->evlist, pos) {
+		if (!pos->priv && is_alone(pos) && wants_samples(recording, pos) &&
+		    same_core(evsel, pos))
+			return pos;
+	}
+	return evsel;
+}
+
 /*
  * Adds an event with its whole group, when its first sample comes; NULL: there is no sample. Events
  * that are alone are one group, as if their counters always ran.
@@ -529,12 +544,14 @@ static int recording_add_events(struct recording *recording, struct evsel *evsel
 				const union perf_event *event, const struct perf_sample *sample)
 {
 	int err = group_by_ids(recording, evsel, event, sample);
-	struct evsel *leader = evsel__leader(evsel), *sampler, *pos;
+	struct evsel *leader, *sampler, *pos;
 	struct collect_group *group, *samples = NULL;
 	struct functions_evsel *own;
 
 	if (err)
 		return err;
+	evsel = first_alone(recording, evsel);
+	leader = evsel__leader(evsel);
 	for_each_group_evsel(pos, leader) {
 		if (pos->priv)
 			return refuse_late(recording, evsel);
@@ -933,6 +950,8 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 
 	recording->nr_changes++;
 	function_finder__forget(recording->finder);
+	if (event->header.type == PERF_RECORD_EXIT)
+		window_collector__exit(recording->metrics, event->fork.tid);
 	return machine__process_event(machine, event, sample);
 }
 
@@ -1271,6 +1290,13 @@ static int take_sample(struct recording *recording, struct evsel *evsel, union p
 {
 	int err = add_sample(recording, evsel, event, sample, machine);
 
+	if (err == -ENOMEM && !recording->is_refused) {
+		if (window_collector__is_full(recording->metrics))
+			pr_err("perf functions: the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events\n");
+		else
+			pr_err("perf functions: not enough memory\n");
+		recording->is_refused = true;
+	}
 	if (!recording->is_refused)
 		return err;
 	/* After an error, the session would print a message of its own. */
@@ -1325,7 +1351,7 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 		window_collector__lost(recording->metrics);
 		return 0;
 	}
-	return window_collector__throttle(recording->metrics, event->throttle.id,
+	return window_collector__throttle(recording->metrics, event->throttle.id, sample->tid,
 					  event->header.type == PERF_RECORD_THROTTLE);
 }
 
@@ -1625,11 +1651,6 @@ static int recording__process(struct recording *recording, const char *name)
 		options->end();
 	if (recording->is_refused)
 		return -EINVAL;
-	if (err == -ENOMEM && window_collector__is_full(recording->metrics)) {
-		pr_err("perf functions: %s: the sums of its rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events\n",
-		       name);
-		return err;
-	}
 	if (err == -ENOMEM) {
 		pr_err("perf functions: %s: not enough memory\n", name);
 		return err;

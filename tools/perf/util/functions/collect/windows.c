@@ -120,6 +120,7 @@ struct metrics_counter {
 	/* The last place of a throttle record: of this event, or if it leads, of the group. */
 	u64 throttled;
 	bool is_still;			/* it is throttled, while its leader samples */
+	u32 thread;			/* in which it was throttled */
 	unsigned int nr_still;		/* number of members that are */
 };
 
@@ -171,9 +172,9 @@ struct window_collector {
 
 static size_t hash_counter(long key, void *ctx __maybe_unused)
 {
-	const struct metrics_counter *leader = (const struct metrics_counter *)key;
+	const struct metrics_counter *counter = (const struct metrics_counter *)key;
 
-	return leader->id;
+	return counter->id;
 }
 
 static bool equal_counter(long key1, long key2, void *ctx __maybe_unused)
@@ -1074,8 +1075,8 @@ static int note_skid(struct collect_stream *stream, const struct collect_interva
 }
 
 /*
- * Returns true if a member is throttled and the leader is not. A member that has counted since then
- * is not throttled any more: if its thread ends, there is no record of that.
+ * Returns true if a member is throttled and the leader is not. If a member has counted since then,
+ * the record of the end was lost.
  */
 static noinline bool has_still_member(const struct collect_stream *stream,
 				      const struct collect_interval *interval)
@@ -1286,23 +1287,46 @@ void collect_stream__interrupt(struct collect_stream *stream)
  * window_collector__throttle - an event is throttled, or no longer
  * @metrics: the collector
  * @id: id of the event
+ * @thread: the thread that ran
  * @is_throttled: whether it is
  *
  * This affects all threads of its group, because the record may name another thread.
  *
  * Return: 0, or -ENOMEM.
  */
-int window_collector__throttle(struct window_collector *metrics, u64 id, bool is_throttled)
+int window_collector__throttle(struct window_collector *metrics, u64 id, u32 thread,
+			       bool is_throttled)
 {
 	struct metrics_counter *counter = window_collector__findnew_counter(metrics, id);
 
 	if (!counter)
 		return -ENOMEM;
 	counter->throttled = metrics->now;
+	counter->thread = thread;
 	if (counter->leader)
 		counter->leader->throttled = metrics->now;
 	metrics_counter__set_still(counter, is_throttled);
 	return 0;
+}
+
+/**
+ * window_collector__exit - a thread ends
+ * @metrics: the collector
+ * @thread: the thread
+ *
+ * No record says that its events are not throttled any more.
+ */
+void window_collector__exit(struct window_collector *metrics, u32 thread)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	hashmap__for_each_entry(metrics->counters, entry, bucket) {
+		struct metrics_counter *counter = (struct metrics_counter *)entry->pvalue;
+
+		if (counter->is_still && counter->thread == thread)
+			metrics_counter__set_still(counter, false);
+	}
 }
 
 /**

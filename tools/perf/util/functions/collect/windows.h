@@ -101,7 +101,9 @@ int collect_group__path(struct collect_group *group, struct collect_function *fu
 			const u64 *counts);
 int collect_group__path_end(struct collect_group *group, struct collect_function *function);
 void collect_stream__interrupt(struct collect_stream *stream);
-int window_collector__throttle(struct window_collector *metrics, u64 id, bool is_throttled);
+int window_collector__throttle(struct window_collector *metrics, u64 id, u32 thread,
+			       bool is_throttled);
+void window_collector__exit(struct window_collector *metrics, u32 thread);
 void window_collector__restart(struct window_collector *metrics);
 void window_collector__forget_idle(struct window_collector *metrics);
 bool window_collector__is_full(const struct window_collector *metrics);

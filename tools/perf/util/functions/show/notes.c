@@ -136,8 +136,10 @@ static void note_recording(const char *side, const struct function_table *table)
 		     (unsigned long long)table->lost);
 	if (table->throttled)
 		note(side,
-		     "events were throttled %llu times, and windows during these times are discarded%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
+		     "events were throttled %llu times%s%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
 		     (unsigned long long)table->throttled,
+		     function_table__has_source(table, FUNCTION_SOURCE_WINDOWS) ?
+		     ", and windows during these times are discarded" : "",
 		     function_table__has_source(table, FUNCTION_SOURCE_SAMPLES) ?
 		     ", and samples of these events are missing" : "");
 }
