@@ -86,7 +86,13 @@ cp /tmp/reproduce/results.json /share/
 
     def test_comes_and_goes_beside_another_processor(self):
         in_guest(
-            RECORD + ON_TWO, *self.OPTIONS, "--smp", 2, "--no-icount", share=self.share, timeout=1800
+            RECORD + ON_TWO,
+            *self.OPTIONS,
+            "--smp",
+            2,
+            "--no-icount",
+            share=self.share,
+            timeout=1800,
         )
         self.assertGreater(int((self.share / "turns").read_text()), 5)
         self.assertNotRegex((self.share / "two.dmesg").read_text(), modules.COMPLAINTS)

@@ -58,24 +58,23 @@ function trouble(name, counts) {
 export function facts(data) {
 	const { table } = data;
 	const { samples, discarded } = table.windows;
-	const percent = samples ? ` (${((100 * discarded) / samples).toFixed(1)} %)` : '';
+	const percent = ((100 * discarded) / samples).toFixed(1);
 	const rows = ROWS[table.by] ?? 'rows';
 	const which = data.diff ? ' after' : '';
 	const recordings = data.diff ? [data.diff.before, data.diff.after] : [table];
+	const counted = [];
+	if (table.samples) counted.push(fact('samples' + which, number(table.samples)));
+	if (samples)
+		counted.push(
+			fact('windows' + which, number(samples)),
+			fact('discarded windows', `${number(discarded)} (${percent} %)`)
+		);
 	const result = [
 		element(
 			'dl',
 			{ class: 'facts' },
 			fact(rows + which, number(table.rows.length)),
-			...(table.samples
-				? [fact('samples' + which, number(table.samples))]
-				: []),
-			...(samples
-				? [
-						fact('windows' + which, number(samples)),
-						fact('discarded windows', number(discarded) + percent),
-					]
-				: []),
+			...counted,
 			trouble(
 				'lost records',
 				recordings.map(({ lost }) => lost)

@@ -521,7 +521,7 @@ static int group_by_ids(struct recording *recording, struct evsel *evsel,
 	return 0;
 }
 
-/* Returns the first event of its group in the header, so that recordings of the same events add up. */
+/* Returns the first event of its group in the header: recordings of the same events add up. */
 static struct evsel *first_alone(const struct recording *recording, struct evsel *evsel)
 {
 	struct evsel *pos;
