@@ -293,8 +293,8 @@ def windows_of(programs: dict[str, dict]) -> list[str]:
     return lines
 
 
-def better(result: dict[str, dict[str, dict]]) -> str:
-    """A sentence on the events of windows along their path."""
+def compare_paths(result: dict[str, dict[str, dict]]) -> str:
+    """A sentence that compares windows along their path with event samples."""
     pairs = [
         (own[WINDOW_PATHS][column]["error"], own[EVENT_SAMPLES][column]["error"])
         for programs in result.values()
@@ -302,7 +302,8 @@ def better(result: dict[str, dict[str, dict]]) -> str:
         for column in RATES
     ]
     number = sum(path < samples for path, samples in pairs)
-    return f"in {number} of {len(pairs)} cases their rates are nearer to the truth"
+    return f"""Rates along the path are nearer to the truth than those of event samples in {number}
+        of {len(pairs)} cases."""
 
 
 def report_cost(rows: dict[str, dict[str, float]]) -> list[str]:
@@ -374,9 +375,8 @@ def report(result: dict) -> str:
             (`--source windows`), and so counts each window for one function. The records show the
             path of a window. Along this path, a window counts for all of its functions, and its
             events are split by the cycles that each part has lost (`bench/paths.py`). A path does
-            not undo what the interrupt before the window has done to the caches. `perf functions`
-            does not read windows in this way, because event samples of the same recording are
-            better: {better(result['programs'])}."""
+            not undo what the interrupt before the window has done to the caches. {compare_paths(result['programs'])} So
+            `perf functions` does not read windows in this way."""
         ),
         "",
         *report_cost(result["cost"]),
