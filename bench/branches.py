@@ -341,7 +341,7 @@ def report_scale(small: dict[str, Any], large: dict[str, Any]) -> str:
         {'met' if times <= SLOWER else 'not met'}). `perf {' '.join(OTHER['other'][:4])}`, which
         does, takes {other:.0f} times as long as the table, of {small['samples']:,} samples. The table
         takes {memory[1]:.0f} MB of memory, and that of {small['samples']:,} samples
-        {memory[0]:.0f} MB. The recording is written, not recorded: of x86-64, whose instructions
+        {memory[0]:.0f} MB. The bench writes this recording itself, for x86-64, whose instructions
         perf has to decode."""
     )
 
@@ -362,8 +362,8 @@ def report(result: dict) -> str:
             *CPI* is the mean of |recorded - true|, weighted by cycles, relative to the true mean.
             The number in brackets is what the random choice of the samples alone would make.
             *intervals* are those that contain the truth, of all values of a line, if they have no
-            mark. 32 and 16 records are the last ones of the same samples. *cycles* are those that
-            count, and those between them and the overflow."""
+            mark. 32 and 16 records are the last ones of the same samples. *cycles* has how many
+            cycles of a sample count, and how many lie between these and the overflow."""
         ),
         "",
         prose(
