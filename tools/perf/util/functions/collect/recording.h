@@ -8,7 +8,7 @@
 #include "sums.h"
 #include "windows.h"
 
-/* This number of cycles after an interrupt, it does not affect branch records any more. */
+/* An interrupt does not affect branch records any more after this number of cycles. */
 #define RECORDING_LEAST_UNDISTURBED	3000
 
 struct perf_cpu_map;

@@ -168,6 +168,7 @@ struct window_collector {
 	u64 lost;
 	u64 looked;	/* when idle streams were last searched */
 	u64 allocated;	/* bytes of all sums, here and in a table */
+	bool has_throttled;	/* an event was throttled at some time */
 };
 
 static size_t hash_counter(long key, void *ctx __maybe_unused)
@@ -1301,6 +1302,7 @@ int window_collector__throttle(struct window_collector *metrics, u64 id, u32 thr
 
 	if (!counter)
 		return -ENOMEM;
+	metrics->has_throttled = true;
 	counter->throttled = metrics->now;
 	counter->thread = thread;
 	if (counter->leader)
@@ -1321,6 +1323,8 @@ void window_collector__exit(struct window_collector *metrics, u32 thread)
 	struct hashmap_entry *entry;
 	size_t bucket;
 
+	if (!metrics->has_throttled)
+		return;
 	hashmap__for_each_entry(metrics->counters, entry, bucket) {
 		struct metrics_counter *counter = (struct metrics_counter *)entry->pvalue;
 
