@@ -659,7 +659,7 @@ class Record(unittest.TestCase):
             )
 
     def test_frequency_of_members(self):
-        line = "members without periods of their own have: freq=1600, divided by their number\n"
+        line = "events that sample share 4000 samples a second, 1600 if a leader alternates\n"
         for options, has_line in ((), True), (("--windows-only",), False):
             own = "-v", "-o", DATA / "record.data", *options
             done = run(PERF, "functions", "record", *own, "true")
@@ -689,7 +689,7 @@ class Record(unittest.TestCase):
             (f"-F 99 --window={2**64}", "--window takes a number from 0"),
             ("-c 0", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             (f"-c {2**64 - 1}", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
-            ("-c 100 -F 100", "cannot set frequency and period at the same time"),
+            ("-c 100 -F 100", "-c sets a period and -F a frequency: leave out one of them"),
             ("--period=", "--period (-c) takes a number from 1"),
             ("-c x", "--period (-c) takes a number from 1"),
             ("--kernel -e cycles", "--kernel does not go with -e"),

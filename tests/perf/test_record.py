@@ -208,6 +208,8 @@ on guests host-kernel perf functions record -o host-kernel.data --kernel true
 on busy busy perf functions record -o busy.data true
 on none none perf functions record -o none.data true
 on "plain none" nothing perf functions record -o nothing.data true
+on "plain none" nothing-copied perf functions record -e '{{cpu-clock,page-faults}}:uS' -o copied.data true
+on "plain none" no-windows perf functions record --windows-only -o nothing.data true
 on none clock perf functions record --window 20000 -e '{{cpu-clock,page-faults}}:uS' -o clock.data true
 on "" large perf functions record -e '{{cycles,r3,r4,r8,r10,r12,r13,r17,r1b}}:uS' -o large.data true
 # members sample, too
@@ -489,14 +491,19 @@ class Ways(unittest.TestCase):
             self.assertTrue(all("exclude_guest" in attr for attr in attrs(name)))
 
     def test_no_pmu(self):
-        """The command in the message works."""
+        """The command in the message works. Without windows, too, events sample by the clock."""
         text, status = said("none")
         self.assertEqual(status, 255)
         events = "-e '{cpu-clock,page-faults}:uS'"
         command = f"perf functions record --window 20000 {events} -o none.data true"
         self.assertIn(f"\n    {command}", text)
         self.assertEqual(said("clock")[1], 0)
-        self.assertIn("--no-window --period 20000 -e '{cpu-clock", said("nothing")[0])
+        text, status = said("nothing")
+        self.assertEqual(status, 255)
+        self.assertIn(f"\n    perf functions record {events} -o nothing.data true", text)
+        self.assertNotIn("alternate", text)
+        self.assertEqual(said("nothing-copied")[1], 0)
+        self.assertIn("--no-window --period 20000 -e '{cpu-clock", said("no-windows")[0])
 
 
 class Here(unittest.TestCase):

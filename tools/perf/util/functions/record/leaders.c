@@ -192,7 +192,7 @@ static void give_up(void)
 static void print_no_pmu(const char *way)
 {
 	fprintf(stderr,
-		"perf functions: this machine has no PMU for this event, like many virtual machines: record by the clock, with windows in nanoseconds:\n    %s\n",
+		"perf functions: this machine has no PMU for this event, like many virtual machines: record by the clock, whose periods are nanoseconds:\n    %s\n",
 		way);
 }
 
@@ -220,14 +220,14 @@ static void check_leader(struct evsel *evsel, bool has_own_window)
 }
 
 /* Returns true if the kernel and the PMU are able to alternate, or if that cannot be found out. */
-static bool can_alternate(const struct evsel *leader)
+static bool can_alternate(const struct perf_event_attr *plain)
 {
-	struct perf_event_attr attr = probe_of(&leader->core.attr), alternate = attr;
+	struct perf_event_attr alternate = *plain;
 	int err;
 
 	alternate.alternative_sample_period = PROBE_WINDOW;
-	err = try_open(attr) ? 0 : try_open(alternate);
-	return err != E2BIG && err != EOPNOTSUPP;
+	err = try_open(alternate);
+	return err != E2BIG && (err != EOPNOTSUPP || try_open(*plain));
 }
 
 static bool can_sample(const struct evsel *evsel)
@@ -253,11 +253,16 @@ static int sample_group(struct evsel *leader, const struct function_sampling *sa
 {
 	bool wants_window = sampling->has_window || sampling->has_jitter || sampling->has_burst ||
 			    has_term(leader, EVSEL__CONFIG_TERM_ALT_PERIOD);
-	bool has_windows = wants_window || (leader->sample_read && can_alternate(leader));
+	struct perf_event_attr plain = probe_of(&leader->core.attr);
+	bool has_windows = wants_window || (leader->sample_read && can_alternate(&plain));
 	bool all_sample = true, has_counts = leader->sample_read;
 	struct evsel *evsel;
 	int err = 0;
 
+	if (!has_windows && lacks_pmu(&plain)) {
+		print_no_pmu(leaders.ways->plain_clock);
+		give_up();
+	}
 	leaders.has_windows |= has_windows;
 	divide_rate();
 	if (has_windows)

@@ -40,7 +40,7 @@ static inline u64 function_sampling__members(const struct function_sampling *sam
 struct function_ways {
 	char *plain;		/* the same without alternate periods */
 	char *clock;		/* by the clock instead of a PMU */
-	char *plain_clock;	/* both */
+	char *plain_clock;	/* both; events sample themselves, unless windows were asked for */
 };
 
 int function_leaders__sample(struct option *options, const struct function_sampling *sampling,

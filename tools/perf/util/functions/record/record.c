@@ -296,6 +296,13 @@ static bool has_samples(const struct parsed *parsed)
 	return parsed->window.value && !parsed->windows_only;
 }
 
+/* Returns true if the user has asked for windows, or for plain periods that are as short. */
+static bool wants_windows(const struct parsed *parsed)
+{
+	return !has_samples(parsed) || parsed->window.is_given || parsed->jitter.is_given ||
+	       parsed->burst.is_given;
+}
+
 static u64 default_period(const struct parsed *parsed)
 {
 	return has_samples(parsed) ? DEFAULT_SAMPLED_PERIOD :
@@ -332,8 +339,11 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: --jitter and --burst need windows: leave --no-window out\n");
 		return true;
 	}
-	/* perf record refuses -c with -F. */
-	if (period && !parsed->freq && parsed->window.value > period) {
+	if (parsed->count && parsed->freq) {
+		pr_err("perf functions: -c sets a period and -F a frequency: leave out one of them\n");
+		return true;
+	}
+	if (period && parsed->window.value > period) {
 		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
 		       (unsigned long long)parsed->window.value);
 		return true;
@@ -503,7 +513,10 @@ static void add_options(struct strbuf *text, const struct parsed *parsed, bool h
 	}
 }
 
-/* Returns a command that records without alternate periods, by the clock, or both. */
+/*
+ * Returns a command that records without alternate periods, by the clock, or both. Without both,
+ * events sample themselves, if the user has not asked for windows.
+ */
 static char *way_of(const struct function_recorder *recorder, const struct parsed *parsed, int argc,
 		    const char **argv, bool is_plain, bool by_clock)
 {
@@ -514,8 +527,10 @@ static char *way_of(const struct function_recorder *recorder, const struct parse
 		if (!strcmp(parsed->argv[i], "-e") && has_clock(parsed->argv[i + 1]))
 			period = CLOCK_WINDOW;
 	}
-	strbuf_addf(&text, "perf functions %s %s %u", recorder->name,
-		    is_plain ? "--no-window --period" : "--window", period);
+	strbuf_addf(&text, "perf functions %s", recorder->name);
+	if (!is_plain || !by_clock || wants_windows(parsed))
+		strbuf_addf(&text, " %s %u", is_plain ? "--no-window --period" : "--window",
+			    period);
 	if (by_clock)
 		strbuf_addf(&text, " -e '{cpu-clock,page-faults}:%sS'", parsed->kernel ? "" : "u");
 	else if (parsed->kernel)
@@ -634,7 +649,8 @@ int function_record__init(struct function_record *record, struct option *options
 			fprintf(stderr, "leaders without periods of their own have: %s\n", terms);
 		if (sampling.rate)
 			fprintf(stderr,
-				"members without periods of their own have: freq=%llu, divided by their number\n",
+				"events that sample share %llu samples a second, %llu if a leader alternates\n",
+				(unsigned long long)sampling.rate,
 				(unsigned long long)function_sampling__members(&sampling));
 		free(terms);
 	}
