@@ -13,6 +13,7 @@ import subprocess
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, run
@@ -238,8 +239,14 @@ class Throttled(unittest.TestCase):
                     self.assertIn("events were throttled 3 times", done.stderr)
 
     def test_exit(self):
-        """A thread ends while its event is throttled: the next one on this CPU counts."""
-        flags = pw.FLAG_SAMPLE_ID_ALL
+        """An inherited event ends with its thread, also if throttled. That of a CPU does not."""
+        for inherited, matched in ((pw.FLAG_INHERIT, 30), (0, 0)):
+            with self.subTest(inherited=inherited):
+                (row,) = self.after_exit(pw.FLAG_SAMPLE_ID_ALL | inherited)
+                self.assertEqual(row["windows"]["matched"], matched)
+
+    def after_exit(self, flags: int) -> list[dict[str, Any]]:
+        """The rows after 30 windows. A thread has ended on their CPU while it was throttled."""
         group = [
             pw.Event("cycles", 0, 0, [1], flags=flags),
             pw.Event("instructions", 0, 1, [2], flags=flags),
@@ -254,8 +261,7 @@ class Throttled(unittest.TestCase):
             recording.sample(F, LONG, LONG, 0)
             recording.sample(F, WINDOW, WINDOW, 0)
         done = report(recording.write(DATA / "exit.data"))
-        (row,) = json.loads(done.stdout)["functions"]
-        self.assertEqual(row["windows"]["matched"], 30)
+        return json.loads(done.stdout)["functions"]
 
     def test_event_samples(self):
         """They are too few, and a message says so."""

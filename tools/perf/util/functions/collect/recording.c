@@ -950,8 +950,9 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 
 	recording->nr_changes++;
 	function_finder__forget(recording->finder);
-	if (event->header.type == PERF_RECORD_EXIT)
-		window_collector__exit(recording->metrics, event->fork.tid);
+	if (event->header.type == PERF_RECORD_EXIT &&
+	    window_collector__exit(recording->metrics, event->fork.tid))
+		return -ENOMEM;
 	return machine__process_event(machine, event, sample);
 }
 
@@ -1351,7 +1352,9 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 		window_collector__lost(recording->metrics);
 		return 0;
 	}
-	return window_collector__throttle(recording->metrics, event->throttle.id, sample->tid,
+	/* An inherited event ends with its thread, that of a CPU counts on. */
+	return window_collector__throttle(recording->metrics, event->throttle.id,
+					  evsel && evsel->core.attr.inherit ? sample->tid : 0,
 					  event->header.type == PERF_RECORD_THROTTLE);
 }
 

@@ -120,7 +120,7 @@ struct metrics_counter {
 	/* The last place of a throttle record: of this event, or if it leads, of the group. */
 	u64 throttled;
 	bool is_still;			/* it is throttled, while its leader samples */
-	u32 thread;			/* in which it was throttled */
+	u32 thread;			/* with which it ends, if that was throttled; else 0 */
 	unsigned int nr_still;		/* number of members that are */
 };
 
@@ -159,6 +159,7 @@ struct window_collector {
 	struct collect_function *functions;
 	struct hashmap *counters;
 	struct hashmap *streams;
+	struct hashmap *exits;	/* when each thread has ended, once an event is throttled */
 	/* Successive samples often come from the same stream. */
 	struct collect_stream *last_stream;
 	/* By hash, because others come in turn, such as one for each CPU. */
@@ -201,6 +202,16 @@ static bool equal_stream(long key1, long key2, void *ctx __maybe_unused)
 	return a->id == b->id && a->thread == b->thread && a->group == b->group;
 }
 
+static size_t hash_thread(long key, void *ctx __maybe_unused)
+{
+	return key;
+}
+
+static bool equal_thread(long key1, long key2, void *ctx __maybe_unused)
+{
+	return key1 == key2;
+}
+
 /**
  * window_collector__new - begin to collect
  * @share: which windows count
@@ -218,7 +229,8 @@ struct window_collector *window_collector__new(enum function_share share)
 	metrics->last_group = &metrics->groups;
 	metrics->counters = hashmap__new(hash_counter, equal_counter, NULL);
 	metrics->streams = hashmap__new(hash_stream, equal_stream, NULL);
-	if (IS_ERR(metrics->counters) || IS_ERR(metrics->streams)) {
+	metrics->exits = hashmap__new(hash_thread, equal_thread, NULL);
+	if (IS_ERR(metrics->counters) || IS_ERR(metrics->streams) || IS_ERR(metrics->exits)) {
 		window_collector__delete(metrics);
 		return NULL;
 	}
@@ -294,6 +306,7 @@ void window_collector__delete(struct window_collector *metrics)
 	free_chains(metrics->streams);
 	delete_values(metrics->streams);
 	delete_values(metrics->counters);
+	hashmap__free(metrics->exits);
 	free(metrics);
 }
 
@@ -612,7 +625,8 @@ int collect_function__rename(struct collect_function *function, const char *symb
 	return 0;
 }
 
-static struct metrics_counter *window_collector__counter(struct window_collector *metrics, u64 id)
+static struct metrics_counter *window_collector__counter(const struct window_collector *metrics,
+							 u64 id)
 {
 	struct metrics_counter key = { .id = id }, *counter;
 
@@ -1077,16 +1091,22 @@ static int note_skid(struct collect_stream *stream, const struct collect_interva
 
 /*
  * Returns true if a member is throttled and the leader is not. If a member has counted since then,
- * the record of the end was lost.
+ * the record of the end was lost. If its thread has ended, no record says so.
  */
 static noinline bool has_still_member(const struct collect_stream *stream,
 				      const struct collect_interval *interval)
 {
-	for (unsigned int i = 0; i < stream->group->nr_slots; i++) {
-		struct metrics_counter *counter = !interval->counts[i] ? NULL :
-			window_collector__counter(stream->group->metrics, stream->values[i].id);
+	const struct window_collector *metrics = stream->group->metrics;
 
-		if (counter && counter->throttled < stream->seen)
+	for (unsigned int i = 0; i < stream->group->nr_slots; i++) {
+		struct metrics_counter *counter =
+			window_collector__counter(metrics, stream->values[i].id);
+		unsigned long end;
+
+		if (counter &&
+		    ((interval->counts[i] && counter->throttled < stream->seen) ||
+		     (counter->thread && hashmap__find(metrics->exits, counter->thread, &end) &&
+		      end > counter->throttled)))
 			metrics_counter__set_still(counter, false);
 	}
 	return stream->leader->nr_still;
@@ -1288,7 +1308,7 @@ void collect_stream__interrupt(struct collect_stream *stream)
  * window_collector__throttle - an event is throttled, or no longer
  * @metrics: the collector
  * @id: id of the event
- * @thread: the thread that ran
+ * @thread: the thread that ran, 0 if the event counts on after its end
  * @is_throttled: whether it is
  *
  * This affects all threads of its group, because the record may name another thread.
@@ -1317,20 +1337,15 @@ int window_collector__throttle(struct window_collector *metrics, u64 id, u32 thr
  * @thread: the thread
  *
  * No record says that its events are not throttled any more.
+ *
+ * Return: 0, or -ENOMEM.
  */
-void window_collector__exit(struct window_collector *metrics, u32 thread)
+int window_collector__exit(struct window_collector *metrics, u32 thread)
 {
-	struct hashmap_entry *entry;
-	size_t bucket;
-
 	if (!metrics->has_throttled)
-		return;
-	hashmap__for_each_entry(metrics->counters, entry, bucket) {
-		struct metrics_counter *counter = (struct metrics_counter *)entry->pvalue;
-
-		if (counter->is_still && counter->thread == thread)
-			metrics_counter__set_still(counter, false);
-	}
+		return 0;
+	metrics->now++;
+	return hashmap__set(metrics->exits, thread, (unsigned long)metrics->now, NULL, NULL);
 }
 
 /**

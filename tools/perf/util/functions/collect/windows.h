@@ -103,7 +103,7 @@ int collect_group__path_end(struct collect_group *group, struct collect_function
 void collect_stream__interrupt(struct collect_stream *stream);
 int window_collector__throttle(struct window_collector *metrics, u64 id, u32 thread,
 			       bool is_throttled);
-void window_collector__exit(struct window_collector *metrics, u32 thread);
+int window_collector__exit(struct window_collector *metrics, u32 thread);
 void window_collector__restart(struct window_collector *metrics);
 void window_collector__forget_idle(struct window_collector *metrics);
 bool window_collector__is_full(const struct window_collector *metrics);
