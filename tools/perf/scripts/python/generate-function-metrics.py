@@ -168,14 +168,16 @@ class Collector:
         group = self.groups.setdefault(leader, Group(attr))
         if event != leader and attr.samples and group.alternates:
             fail(f"{full_name} samples by itself, which splits windows: record it without a period")
-        group.names[event] = full_name if name in group.names.values() else name
+        taken = {*group.names.values(), *WINDOWS, TOTAL}
+        names = name, full_name, f"{full_name}#{len(group.names)}"
+        group.names[event] = next(one for one in names if one not in taken)
         return group
 
     def sample(self, stream: int, thread: Any, ip: int, row: Function, counts: Counts) -> None:
         """A sample of a group. counts: since the sample before, the leader's first."""
         leader, count = next(iter(counts.items()))
         group = self.groups.get(leader) or self.add_member(leader, leader)
-        for event in counts.keys() - group.names.keys():
+        for event in [event for event in counts if event not in group.names]:
             self.add_member(leader, event)
         key = stream, thread if group.per_thread else 0
         before = group.streams.get(key, FIRST)
@@ -289,9 +291,8 @@ def report(collector: Collector, options: argparse.Namespace) -> None:
         fail(f"no column {options.sort} in this recording, there are: {' '.join(titles)}")
     for note in collector.notes():
         print(f"generate-function-metrics: {printable(note)}", file=sys.stderr)
-    metrics, lines = table.metrics, []
-    for function, row in table.rows.items():
-        lines.append((function, *(table.value(metric, row) for metric in metrics)))
+    metrics, rows = table.metrics, table.rows.items()
+    lines = [(function, *(table.value(one, row) for one in metrics)) for function, row in rows]
     if place:  # largest first, undefined last
         lines.sort(key=lambda line: (line[place] is None, -(line[place] or 0)))
     lines = lines[: options.limit and max(options.limit, 1)]
@@ -299,16 +300,15 @@ def report(collector: Collector, options: argparse.Namespace) -> None:
         out = csv.writer(sys.stdout, lineterminator="\n")
         out.writerow(["symbol", "dso", *titles[1:]])
         for function, *values in lines:
-            cells = ["-" if value is None else value for value in values]
-            out.writerow([printable(table.name(function)), printable(function[1]), *cells])
+            own = ["-" if value is None else value for value in values]
+            out.writerow([printable(table.name(function)), printable(function[1]), *own])
         return
-    rows = [titles]
+    cells = [titles]
     for function, *values in lines:
-        both = zip(values, metrics)
-        cells = ["-" if value is None else f"{value:.{m.digits}f}" for value, m in both]
-        rows.append([table.label(function), *cells])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for first, *rest in rows:
+        own = ["-" if one is None else f"{one:.{m.digits}f}" for one, m in zip(values, metrics)]
+        cells.append([table.label(function), *own])
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    for first, *rest in cells:
         print(first.ljust(widths[0]), *map(str.rjust, rest, widths[1:]))
 
 
