@@ -21,7 +21,7 @@ from time import monotonic
 
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.env import CHECK, PERF, SCRIPT, must, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "hostile"
@@ -241,6 +241,9 @@ class Recordings(Refused):
                     self.assertAlmostEqual(row["metrics"][first], 500)
                     self.assertAlmostEqual(row["metrics"][other], 250)
                     self.assertEqual(row["metrics"]["#"], 120 if path.name == "words.data" else 30)
+            table = must(PERF, "script", "-s", SCRIPT, "-i", DATA / "word.data").splitlines()
+            found = dict(zip(table[0].split()[1:], table[1].split()[2:]))  # 0x1000 [unknown]
+            self.assertEqual((found["#"], found[first], found[other]), ("30", "500.000", "250.000"))
 
 
 class Numbers(Refused):
@@ -337,6 +340,29 @@ class Numbers(Refused):
             done = report(sums_file("columns.sums", *groups, (["cycles"], rows[:number])))
             self.assertEqual(done.returncode, status, done.stderr)
         self.assert_refused("too many rows for their columns", done)
+
+    def test_many_events_in_json(self):
+        """JSON has a number for each of 15,000 rows and 4096 events, of which 300 kB tell."""
+        groups = [
+            ([f"{group}-{event}" for event in range(64)], [("f", "/x", "-", 1, 1, *[1] * 2144)])
+            for group in range(64)
+        ]
+        rows = [(f"g{number}", "", "-", 1, 1, 1, 1) for number in range(15_000)]
+        path = sums_file("events.sums", *groups, (["cycles"], rows))
+        self.assertEqual(report("-x", ",", path).returncode, 0)
+        self.assert_refused("too many rows for their columns", report("-j", path))
+
+    def test_more_events_than_columns(self):
+        groups = [
+            (
+                ["instructions", *(f"e{first + n}" for n in range(50))],
+                [("f", "/x", "-", 1, 1, *[1] * (51 * 54 // 2))],
+            )
+            for first in range(0, 600, 50)
+        ]
+        self.assert_refused(
+            "more events than a table can have columns", report(sums_file("wide.sums", *groups))
+        )
 
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""

@@ -592,15 +592,16 @@ class Mixed(unittest.TestCase):
             (("--share", "discard"), plain, "discard"),
             (("--share", "discard", "--source", "samples"), both, "discard"),
             (("--share", "auto"), plain, ""),
-            (("--share", "discard"), both, ""),
+            (("--share", "discard"), both, "discard"),
         ):
             done = run(PERF, "functions", "report", *options, path, stderr=-1)
             self.assertEqual((done.returncode, done.stdout), (0, expected))
             message = (
                 f"perf functions: --share {mode} has changed nothing, because it chooses windows, "
-                "and there are none: leave it out\n"
+                "and no value comes from them: leave it out"
             )
-            self.assertEqual(done.stderr, message if mode else "")
+            advice = "" if path == plain or len(options) > 2 else ", or add --source windows"
+            self.assertEqual(done.stderr, f"{message}{advice}\n" if mode else "")
 
 
 class Record(unittest.TestCase):

@@ -347,11 +347,12 @@ static struct function_notes notes_of(const struct report_options *options)
 	};
 }
 
-static void print_notes(const struct function_table *table, const struct report_options *options)
+static void print_notes(const struct function_table *table, const struct function_columns *columns,
+			const struct report_options *options)
 {
 	const struct function_notes notes = notes_of(options);
 
-	function_notes__print(&notes, table);
+	function_notes__print(&notes, table, columns);
 }
 
 /* Returns true if a table is one of many. */
@@ -368,12 +369,12 @@ static int flush_table(void)
 	return -EIO;
 }
 
-static int make_columns(struct function_columns *columns, const struct function_table *table,
-			const struct report_options *options)
+/* Says what is too large, if that is the error. */
+static int function_explain_size(int err)
 {
-	int err = function_columns__init(columns, table, &options->reading);
-
-	if (err)
+	if (err == -EOVERFLOW)
+		pr_err("perf functions: more events than a table can have columns: record fewer\n");
+	else if (err == -ERANGE || err == -E2BIG || err == -ENOMEM)
 		pr_err("perf functions: %s: report fewer files at once\n",
 		       err == -ERANGE ? "the sums of all functions are too large to add up" :
 		       err == -E2BIG ? "too many rows for their columns (--by dso has fewer)" :
@@ -394,7 +395,7 @@ static int add_metrics(struct function_columns *columns, const struct function_t
 static int make_all_columns(struct function_columns *columns, const struct function_table *table,
 			    const struct report_options *options, bool is_silent)
 {
-	return make_columns(columns, table, options) ?:
+	return function_columns__init(columns, table, &options->reading) ?:
 	       add_metrics(columns, table, options, NULL, is_silent);
 }
 
@@ -461,7 +462,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	int *fields = NULL, err;
 	unsigned int first;
 
-	err = make_columns(&columns, table, options);
+	err = function_columns__init(&columns, table, &options->reading);
 	first = columns.nr_columns;
 	/* The same warnings were printed for the previous table. */
 	if (!err)
@@ -494,7 +495,7 @@ static int print_report(struct report_options *options, const struct function_ta
 
 	/* With --interval, the notes about all are printed at the end. */
 	if (!functions_is_part(options))
-		print_notes(table, options);
+		print_notes(table, &columns, options);
 	held_messages__end(&options->messages);
 	if (functions_is_part(options))
 		print.is_continued = is_continued(options, &print);
@@ -520,7 +521,7 @@ out:
 	free(fields);
 	function_tree__exit(&tree);
 	function_columns__exit(&columns);
-	return err;
+	return function_explain_size(err);
 }
 
 /* Formats a span for the option --time. */
@@ -625,9 +626,9 @@ static bool check_limits(const struct report_options *options,
 static int print_changes(const struct report_options *options, struct function_diff *diff,
 			 struct function_diff_print *print)
 {
-	const struct function_table *before = &print->before->table, *after = &print->after->table;
 	const struct function_notes notes = notes_of(options);
-	int column = find_sort(&diff->columns, after->by, options->sort, /*may_lack=*/false);
+	int column = find_sort(&diff->columns, print->after->table.by, options->sort,
+			       /*may_lack=*/false);
 	int err;
 
 	if (column < -1)
@@ -640,7 +641,7 @@ static int print_changes(const struct report_options *options, struct function_d
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
-	function_notes__print_sides(&notes, before, after, diff->has_several_runs);
+	function_notes__print_sides(&notes, print->before, print->after, diff->has_several_runs);
 	err = 0;
 	setup_pager();
 	if (options->json)
@@ -679,7 +680,7 @@ static int print_diff(const struct report_options *options, const struct functio
 out:
 	free(fields);
 	function_diff__exit(&diff);
-	return err;
+	return function_explain_size(err);
 }
 
 static int read_input(const char *path, struct report_options *options,
@@ -784,8 +785,10 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 	}
 	err = function_runs__choose_windows(&before, &after) ?:
 	      make_columns_of_runs(options, &before) ?: make_columns_of_runs(options, &after);
-	if (err)
+	if (err) {
+		function_explain_size(err);
 		goto out;
+	}
 
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
@@ -1161,9 +1164,9 @@ static int report_table(struct report_options *options)
 					   inputs->nr ? inputs->paths[0] : default_input,
 					   &options->recording);
 	if (options->interval) {
-		print_notes(&table, options);
+		print_notes(&table, NULL, options);
 	} else if (options->sums) {
-		print_notes(&table, options);
+		print_notes(&table, NULL, options);
 		err = functions_write_sums(options->sums, &table);
 	} else {
 		err = print_report(options, &table);
@@ -1273,6 +1276,11 @@ static void parse_report(struct report_options *report, const struct option *opt
 	{ .type = OPTION_CALLBACK, .short_name = (s), .long_name = (l), .value = (v),	\
 	  .argh = (a), .help = (h), .callback = (f), .flags = PARSE_OPT_NONEG }
 
+/* The same, of a name with a default. */
+#define OPT_NAME(l, v, a, h)							\
+	{ .type = OPTION_STRING, .long_name = (l), .value = (v), .argh = (a), .help = (h),	\
+	  .flags = PARSE_OPT_NONEG }
+
 /* Groups of options, in the help and in the manual. */
 #define GROUP_INPUT		"Input:"
 #define GROUP_WINDOWS		"Windows:"
@@ -1301,8 +1309,8 @@ static struct option *table_options(struct report_options *report)
 		   "count only windows and samples in these DSOs"),
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
 		   "count only windows and samples in these symbols"),
-	OPT_STRING(0, "share", &report->share_name, "mode",
-		   "which windows count: auto, none or discard (default: auto)"),
+	OPT_NAME("share", &report->share_name, "mode",
+		 "which windows count: auto, none or discard (default: auto)"),
 	OPT_STRING(0, "source", &report->source_name, "name",
 		   "windows, samples, branches or best (default): where values come from"),
 	OPT_GROUP(GROUP_ROWS),
@@ -1332,9 +1340,8 @@ static struct option *table_options(struct report_options *report)
 	OPT_GROUP(GROUP_SYMBOLS),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
-	OPT_CALLBACK(0, "symfs", NULL, "folder",
-		     "look for files with symbols relative to this folder",
-		     symbol__config_symfs),
+	OPT_VALUE(0, "symfs", NULL, "folder",
+		  "look for files with symbols relative to this folder", symbol__config_symfs),
 	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
 		   "path to addr2line, for lines and inlined functions"),
 	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
@@ -1569,7 +1576,7 @@ static void note_for_top(void *data, const struct function_table *table)
 {
 	struct top_command *command = data;
 
-	print_notes(table, &command->report);
+	print_notes(table, NULL, &command->report);
 }
 
 /* Returns true if a table has a column; all have the first one. */

@@ -104,6 +104,10 @@ int function_table__write(const struct function_table *table, FILE *fp)
 	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
 	if (table->lacks_children)
 		fputs("lacks-children\n", fp);
+	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
+		if (table->is_partial[source])
+			fprintf(fp, "partial\t%s\n", function_source__name(source));
+	}
 	for (unsigned int i = 0; i < table->nr_cpus; i++) {
 		fputs("cpu", fp);
 		write_name(table->cpus[i], fp);
@@ -402,6 +406,14 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return function_text__u64(fields->field[1], 10, &table->throttled);
 	if (fields->nr == 1 && !strcmp(word, "lacks-children")) {
 		table->lacks_children = true;
+		return 0;
+	}
+	if (fields->nr == 2 && !strcmp(word, "partial")) {
+		int source = function_source__find(fields->field[1]);
+
+		if (source < 0 || source == FUNCTION_SOURCE_BEST)
+			return -EINVAL;
+		table->is_partial[source] = true;
 		return 0;
 	}
 	if (fields->nr == 2 && !strcmp(word, "cpu"))

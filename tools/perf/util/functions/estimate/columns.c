@@ -37,8 +37,6 @@
 
 /* More than all metrics of a CPU need; a crafted sums file has more. */
 #define MOST_COLUMNS	500
-/* A million rows with 60 columns have as many values, of 4 GB. */
-#define MOST_VALUES	60000000
 
 /* columns_place_of() returns these for a name that is no event of the set. */
 enum {
@@ -1300,7 +1298,7 @@ static int add_other_columns(struct function_columns *columns, const struct func
 			    columns_has_column(columns, set->events[j], is_share))
 				continue;
 			if (columns->nr_columns == MOST_COLUMNS)
-				return -E2BIG;
+				return -EOVERFLOW;
 			if (add_other_column(columns, set->events[j], total, is_share))
 				return -ENOMEM;
 		}
@@ -1480,7 +1478,7 @@ static int columns_add_rows(struct function_columns *columns, const struct funct
 
 	for (size_t i = 0; i < table->nr_sums; i++)
 		nr_rows += !i || !function_sums__same_function(table->sums[i - 1], table->sums[i]);
-	if (nr_rows * columns->nr_columns > MOST_VALUES)
+	if (nr_rows * columns->nr_columns > FUNCTION_MOST_VALUES)
 		return -E2BIG;
 	columns->rows = calloc(nr_rows ?: 1, sizeof(*columns->rows));
 	if (!columns->rows)
@@ -1574,8 +1572,8 @@ static int set_values(struct function_columns *columns, unsigned int c,
  * @table: sums, sorted, to be kept as long as @columns
  * @options: how values are made of them
  *
- * Return: 0, -ENOMEM, -E2BIG if there are too many events, or rows for so many, or -ERANGE if the
- * sums of all functions are too large to add up.
+ * Return: 0, -ENOMEM, -EOVERFLOW if there are too many events, -E2BIG if there are too many rows
+ * for their columns, or -ERANGE if the sums of all functions are too large to add up.
  */
 int function_columns__init(struct function_columns *columns, const struct function_table *table,
 			   const struct function_reading_options *options)

@@ -8,6 +8,9 @@
 
 #include "../collect/sums.h"
 
+/* A million rows with 60 columns have as many values, of 4 GB. */
+#define FUNCTION_MOST_VALUES	60000000
+
 /*
  * scale x event / per, where per is an event, the event's total over all
  * functions or nothing. "samples" and "discarded" count windows, or samples of events.

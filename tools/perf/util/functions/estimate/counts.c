@@ -132,6 +132,8 @@ static int counts_add_events(struct function_counts *counts, const struct functi
 				counts->events[counts->nr_events++] = table->sets[i]->events[j];
 		}
 	}
+	if (counts->nr_events && table->nr_sums > FUNCTION_MOST_VALUES / counts->nr_events)
+		return -E2BIG;
 	counts->counts = calloc(table->nr_sums * counts->nr_events ?: 1, sizeof(*counts->counts));
 	return counts->counts ? 0 : -ENOMEM;
 }
@@ -142,7 +144,7 @@ static int counts_add_events(struct function_counts *counts, const struct functi
  * @table: the table
  * @columns: columns of the table, from which rows may have been removed
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, -ENOMEM, or -E2BIG if there are too many rows for so many events.
  */
 int function_counts__init(struct function_counts *counts, const struct function_table *table,
 			  const struct function_columns *columns)

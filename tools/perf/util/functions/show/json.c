@@ -426,10 +426,9 @@ int function_print__json(const struct function_print *print, FILE *fp)
 	struct function_counts counts;
 	int err = function_counts__init(&counts, table, print->columns);
 
-	if (err || !labels) {
-		err = -ENOMEM;
+	err = err ?: labels ? 0 : -ENOMEM;
+	if (err)
 		goto out;
-	}
 	json_begin(fp);
 	if (print->time)
 		fprintf(fp, " \"time\": [%s],\n", print->time);

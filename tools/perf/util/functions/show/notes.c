@@ -102,8 +102,23 @@ static void note_builds(const char *side, const struct function_table *table)
 	free(file);
 }
 
-static void note_recording(const char *side, const struct function_table *table)
+/* Returns true if values come from a source. Without columns, those of the whole table would. */
+static bool uses(const struct function_table *table, const struct function_columns *columns,
+		 enum function_source source)
 {
+	for (unsigned int i = 0; columns && i < columns->nr_columns; i++) {
+		if (columns->columns[i].source == source &&
+		    !function_column__is_count(&columns->columns[i]))
+			return true;
+	}
+	return !columns && function_table__has_source(table, source);
+}
+
+static void note_recording(const char *side, const struct function_table *table,
+			   const struct function_columns *columns)
+{
+	const bool uses_windows = uses(table, columns, FUNCTION_SOURCE_WINDOWS);
+	const bool uses_samples = uses(table, columns, FUNCTION_SOURCE_SAMPLES);
 	static const char *const names[FUNCTION_SOURCE_BEST] = {
 		[FUNCTION_SOURCE_WINDOWS]	= "windows",
 		[FUNCTION_SOURCE_SAMPLES]	= "event samples",
@@ -122,7 +137,7 @@ static void note_recording(const char *side, const struct function_table *table)
 		note(side,
 		     "some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs");
 	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
-		if (table->is_partial[source])
+		if (table->is_partial[source] && uses(table, columns, source))
 			note(side,
 			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
 			     names[source]);
@@ -132,16 +147,16 @@ static void note_recording(const char *side, const struct function_table *table)
 		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
 	if (table->lost)
 		note(side,
-		     "%llu records were lost, and windows over a loss are discarded: record with larger buffers (-m)",
-		     (unsigned long long)table->lost);
+		     "%llu records were lost%s%s: record with larger buffers (-m)",
+		     (unsigned long long)table->lost,
+		     uses_windows ? ", and windows over a loss are discarded" : "",
+		     uses_samples ? ", and samples may be missing" : "");
 	if (table->throttled)
 		note(side,
 		     "events were throttled %llu times%s%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
 		     (unsigned long long)table->throttled,
-		     function_table__has_source(table, FUNCTION_SOURCE_WINDOWS) ?
-		     ", and windows during these times are discarded" : "",
-		     function_table__has_source(table, FUNCTION_SOURCE_SAMPLES) ?
-		     ", and samples of these events are missing" : "");
+		     uses_windows ? ", and windows during these times are discarded" : "",
+		     uses_samples ? ", and samples of these events are missing" : "");
 }
 
 /* Returns the number of samples of windows of a leader in functions that they do not fit into. */
@@ -435,19 +450,20 @@ static void note_jit(const char *side, const struct function_table *table)
 }
 
 static void print_side(const struct function_notes *notes, const char *side,
-		       const struct function_table *table)
+		       const struct function_table *table, const struct function_columns *columns)
 {
-	note_recording(side, table);
+	note_recording(side, table, columns);
 	note_effects(side, table, notes->is_corrected);
 	/* Event samples need no windows. */
 	if (!function_table__has_source(table, FUNCTION_SOURCE_SAMPLES))
 		note_lengths(side, table);
 	note_sources(side, table);
 	if (notes->share && function_table__has_window(table) &&
-	    !function_table__has_source(table, FUNCTION_SOURCE_WINDOWS))
+	    !uses(table, columns, FUNCTION_SOURCE_WINDOWS))
 		note(side,
-		     "--share %s has changed nothing, because it chooses windows, and there are none: leave it out",
-		     notes->share);
+		     "--share %s has changed nothing, because it chooses windows, and no value comes from them: leave it out%s",
+		     notes->share, function_table__has_source(table, FUNCTION_SOURCE_WINDOWS) ?
+		     ", or add --source windows" : "");
 	if (notes->wants_lines)
 		note_lines(side, table);
 	if (function_by__is(table->by, FUNCTION_BY_CHILDREN))
@@ -461,29 +477,42 @@ static void print_side(const struct function_notes *notes, const char *side,
  * function_notes__print - print the notes about a table
  * @notes: what they depend on
  * @table: the table
+ * @columns: its columns, NULL if it is not printed
  */
-void function_notes__print(const struct function_notes *notes, const struct function_table *table)
+void function_notes__print(const struct function_notes *notes, const struct function_table *table,
+			   const struct function_columns *columns)
 {
-	print_side(notes, "", table);
+	print_side(notes, "", table, columns);
 }
 
-/* Returns true if both sides were recorded alike, as far as shares depend on it. */
-static bool is_alike(const struct function_table *before, const struct function_table *after)
+/*
+ * Returns true if both sides were recorded alike, as far as shares depend on it. Those of samples
+ * do not depend on periods.
+ */
+static bool is_alike(const struct function_runs *before, const struct function_runs *after)
 {
-	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
-		if (function_table__has_source(before, source) !=
-		    function_table__has_source(after, source))
+	enum function_source source = FUNCTION_SOURCE_WINDOWS;
+
+	for (unsigned int i = 0; i < before->all.nr_columns; i++) {
+		const struct function_column *column = &before->all.columns[i];
+		int other = function_columns__find(&after->all, column->name, strlen(column->name));
+
+		if (function_column__is_share(column))
+			source = column->source;
+		if (other >= 0 && after->all.columns[other].source != column->source)
 			return false;
 	}
-	for (unsigned int i = 0; i < before->nr_sets; i++) {
-		const struct event_set *old = before->sets[i];
+	for (unsigned int i = 0; i < before->table.nr_sets; i++) {
+		const struct event_set *old = before->table.sets[i];
 
-		for (unsigned int j = 0; j < after->nr_sets; j++) {
-			const struct event_set *new = after->sets[j];
+		for (unsigned int j = 0; j < after->table.nr_sets; j++) {
+			const struct event_set *new = after->table.sets[j];
 
-			if (!strcmp(old->events[0], new->events[0]))
+			if (old->source == source && new->source == source &&
+			    !strcmp(old->events[0], new->events[0]))
 				return old->descs->share == new->descs->share &&
-				       same_periods(old->descs, new->descs);
+				       (source != FUNCTION_SOURCE_WINDOWS ||
+					same_periods(old->descs, new->descs));
 		}
 	}
 	return true;
@@ -492,16 +521,16 @@ static bool is_alike(const struct function_table *before, const struct function_
 /**
  * function_notes__print_sides - print the notes about a comparison
  * @notes: what they depend on
- * @before: the sums of one side
- * @after: the sums of the other side
+ * @before: the runs of one side
+ * @after: the runs of the other side
  * @has_several_runs: at least one side has more than one
  */
 void function_notes__print_sides(const struct function_notes *notes,
-				 const struct function_table *before,
-				 const struct function_table *after, bool has_several_runs)
+				 const struct function_runs *before,
+				 const struct function_runs *after, bool has_several_runs)
 {
-	print_side(notes, "before: ", before);
-	print_side(notes, "after: ", after);
+	print_side(notes, "before: ", &before->table, &before->all);
+	print_side(notes, "after: ", &after->table, &after->all);
 	if (!has_several_runs)
 		note("",
 		     "with one run of each build, a * holds for these two runs only: compare several runs with --before A... --after B...");

@@ -4,9 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../estimate/columns.h"
-
-struct function_table;
+#include "../estimate/diff.h"
 
 /* The notes depend on these options, too. */
 struct function_notes {
@@ -16,9 +14,10 @@ struct function_notes {
 };
 
 bool function_notes__has_addr2line(void);
-void function_notes__print(const struct function_notes *notes, const struct function_table *table);
+void function_notes__print(const struct function_notes *notes, const struct function_table *table,
+			   const struct function_columns *columns);
 void function_notes__print_sides(const struct function_notes *notes,
-				 const struct function_table *before,
-				 const struct function_table *after, bool has_several_runs);
+				 const struct function_runs *before,
+				 const struct function_runs *after, bool has_several_runs);
 
 #endif /* __PERF_FUNCTIONS_NOTES_H */
