@@ -109,8 +109,8 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         yield bullet(
             f"""`perf functions report` reads {collect['sizes'][-1]['group samples'] / 1e6:.1f}
             million samples of a group in {collect['native to decode']:.2f} times the time of
-            `perf report --stats`. The script takes {collect['script to native']:.1f} times as long.
-            (`{command}collect`)"""
+            `perf report --stats`. The Python script takes {collect['script to native']:.1f} times as
+            long. (`{command}collect`)"""
         )
 
 
