@@ -307,6 +307,7 @@ class Numbers(Refused):
             ("999700\t0", "999700\t-1"),
             ("discard", "matched"),
             ("lost\t0", f"lost\t{COUNT + 1}"),
+            ("lost\t0", "lost\t0\npartial\tbest"),
             ("-\t0\t1\t1", f"-\t0\t{COUNT + 1}\t1"),
             ("-\t0\t1\t1\t1\t0\t0\t1", f"-\t0\t1\t1\t1\t0\t0\t{SUM + 1}"),
             ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more matched windows than windows

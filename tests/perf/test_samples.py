@@ -536,6 +536,17 @@ class Mixed(unittest.TestCase):
             run(PERF, "functions", "report", "--diff", *files, stderr=-1).stderr,
         )
 
+    def test_other_windows(self):
+        """A message says that the sides have other windows, if a value comes from windows."""
+        for events, is_said in (2, False), (3, True):
+            lines = self.lines("windows", 1.5, events, 2000) + self.lines("samples", 1.5, 2, 2000)
+            text = "\n".join(("perf-function-sums 5", "by\tsymbol\t0", *lines, "end\n"))
+            files = DATA / "short.sums", DATA / "long.sums"
+            for path, window in zip(files, ("300", "30000")):
+                path.write_text(text.replace("\t300\t", f"\t{window}\t"))
+            done = run(PERF, "functions", "report", "--diff", *files, stderr=-1)
+            self.assertEqual("recorded with different periods" in done.stderr, is_said)
+
     def test_runs(self):
         """A run without the source of its side says nothing of how far runs differ."""
         runs = [
@@ -565,7 +576,8 @@ class Mixed(unittest.TestCase):
                 done = run(PERF, "functions", "report", *form, *files, stderr=-1)
                 self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
             done = run(REPORT, "--sums", DATA / "both.sums", *files, stderr=-1)
-            self.assertEqual(done.stderr.count("only some inputs have event"), 1, done.stderr)
+            done = run(PERF, "functions", "report", DATA / "both.sums", stderr=-1)
+            self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
             done = run(PERF, "functions", "report", "-j", "--source=windows", *files, stderr=-1)
             self.assertNotIn("only some inputs", done.stderr)
             (row,) = json.loads(done.stdout)["functions"]
@@ -581,7 +593,7 @@ class Mixed(unittest.TestCase):
         self.assertIn("perf functions: after: only some inputs have event samples", done.stderr)
 
     def test_share(self):
-        """Share modes choose windows. A message says if there are none."""
+        """Share modes choose windows. A message says if no value comes from them."""
         both, plain = (
             self.sums(f"share-{number}", source, 1.5)
             for number, source in enumerate(("windows samples", "samples"))
@@ -597,8 +609,8 @@ class Mixed(unittest.TestCase):
             done = run(PERF, "functions", "report", *options, path, stderr=-1)
             self.assertEqual((done.returncode, done.stdout), (0, expected))
             message = (
-                f"perf functions: --share {mode} has changed nothing, because it chooses windows, "
-                "and no value comes from them: leave it out"
+                f"perf functions: --share {mode} chooses windows, but no value comes from them: "
+                "leave it out"
             )
             advice = "" if path == plain or len(options) > 2 else ", or add --source windows"
             self.assertEqual(done.stderr, f"{message}{advice}\n" if mode else "")

@@ -170,7 +170,7 @@ class Collector:
             fail(f"{full_name} samples by itself, which splits windows: record it without a period")
         taken = {*group.names.values(), *WINDOWS, TOTAL}
         names = name, full_name, f"{full_name}#{len(group.names)}"
-        group.names[event] = next(one for one in names if one not in taken)
+        group.names[event] = next((one for one in names if one not in taken), names[2])
         return group
 
     def sample(self, stream: int, thread: Any, ip: int, row: Function, counts: Counts) -> None:

@@ -593,12 +593,13 @@ static double sampled_of(const struct function_row *row, const char *event)
  * Widens the interval of a value from event samples by what skid may have moved into the function
  * or out of it: what it counts while an interrupt is late, as often as it is left; and of branches
  * one each time, because a call or a return is sampled where it goes to. Skid and chance are
- * independent.
+ * independent, and so are the two events of a rate.
  */
 static void widen_by_exits(struct function_value *value, const struct function_column *column,
 			   const struct function_row *row, const struct function_row *total)
 {
-	double moved = value->value * fmin(row->exits * row->late, 1), whole;
+	const double moves = function_column__is_share(column) ? 1 : M_SQRT2;
+	double moved = value->value * fmin(moves * row->exits * row->late, 1), whole;
 
 	if (!value->has_interval || !row->exits)
 		return;
@@ -1424,35 +1425,34 @@ static bool is_left(const struct function_row *row)
 }
 
 /*
- * Returns true if windows are so long that other functions run in many of them, although both ends
- * are in this one; all is the number of window samples of all functions. A long window begins and
- * ends in a function by chance, with the function's share p of the samples. If calls begin and end
- * at random times, a part p + (1 - p) k of the windows has both ends in the function. There k is
- * the probability that nothing changed between the ends, and the function is left
- * -(1 - p) log k times in a window.
+ * Returns how often a function is left in a window; all is the number of window samples of all
+ * functions. A window begins and ends in a function by chance, with the function's share p of the
+ * samples. If calls begin and end at random times, a part p + (1 - p) k of the windows has both
+ * ends in the function. There k is the probability that nothing changed between the ends, and the
+ * function is left -(1 - p) log k times in a window.
  */
-static bool is_visited(const struct function_row *row, double all)
+static double exits_in_window(const struct function_row *row, double all)
 {
 	struct row_windows windows = count_windows(row);
 	double p = windows.samples / all, k;
+
+	if (windows.all - windows.inside < FEW_LEAVE || p >= 1)
+		return 0;
+	k = fmax(windows.inside / windows.all - p, 0.5 / windows.all) / (1 - p);
+	return (p - 1) * log(fmin(k, 1));
+}
+
+/*
+ * Returns true if windows are so long that other functions run in many of them, although both ends
+ * are in this one.
+ */
+static bool is_visited(const struct function_row *row, double all)
+{
 	bool is_long = false;
 
 	for (size_t i = 0; i < row->nr_sums; i++)
 		is_long |= event_set__has_long_windows(row->sums[i]->set);
-	if (!is_long || windows.all - windows.inside < FEW_LEAVE || p >= 1)
-		return false;
-	k = fmax(windows.inside / windows.all - p, 0) / (1 - p);
-	return pow(k, 1 - p) < STAYS;
-}
-
-/* Returns how often a function is left in a window, if that is at random times and for long. */
-static double exits_in_window(const struct function_row *row)
-{
-	struct row_windows windows = count_windows(row);
-
-	if (windows.all - windows.inside < FEW_LEAVE)
-		return 0;
-	return log(windows.all / fmax(windows.inside, 0.5));
+	return is_long && exits_in_window(row, all) > -log(STAYS);
 }
 
 /* Returns the first set whose windows tell how late they end, NULL if none does. */
@@ -1518,7 +1518,7 @@ static int columns_add_rows(struct function_columns *columns, const struct funct
 		    !function_table__has_share(table, FUNCTION_SHARE_SAMPLES))
 			continue;
 		row->leader = set->events[0];
-		row->exits = exits_in_window(&windows) / length;
+		row->exits = exits_in_window(&windows, samples) / length;
 		row->late = late;
 	}
 	return 0;

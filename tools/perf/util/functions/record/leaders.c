@@ -151,11 +151,18 @@ static int open_here(struct perf_event_attr attr, int group)
 	return sys_perf_event_open(&attr, /*pid=*/0, /*cpu=*/-1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Returns the errno of opening an event on this thread, 0 if it opens. */
+/*
+ * Returns the errno of opening an event on this thread, 0 if it opens. Like perf record, leaves out
+ * the kernel if the user may not count it.
+ */
 static int try_open(struct perf_event_attr attr)
 {
 	int fd = open_here(attr, /*group=*/-1);
 
+	if (fd < 0 && errno == EACCES && !attr.exclude_kernel) {
+		attr.exclude_kernel = 1;
+		fd = open_here(attr, /*group=*/-1);
+	}
 	if (fd < 0)
 		return errno;
 	close(fd);
@@ -260,7 +267,8 @@ static int sample_group(struct evsel *leader, const struct function_sampling *sa
 	int err = 0;
 
 	if (!has_windows && lacks_pmu(&plain)) {
-		print_no_pmu(leaders.ways->plain_clock);
+		print_no_pmu(can_alternate(&plain) ? leaders.ways->clock :
+						     leaders.ways->plain_clock);
 		give_up();
 	}
 	leaders.has_windows |= has_windows;
@@ -282,7 +290,8 @@ static int sample_group(struct evsel *leader, const struct function_sampling *sa
 		evsel->sample_read &= !all_sample;
 	if (!leaders.told_of_windows)
 		fprintf(stderr,
-			"perf functions: this kernel or PMU has no alternate periods: the recording has samples of each event, and no windows\n");
+			"perf functions: this kernel or PMU has no alternate periods: the recording has samples of each event%s, and no windows\n",
+			all_sample ? "" : " that can sample");
 	leaders.told_of_windows = true;
 	return err;
 }

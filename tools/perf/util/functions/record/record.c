@@ -299,8 +299,8 @@ static bool has_samples(const struct parsed *parsed)
 /* Returns true if the user has asked for windows, or for plain periods that are as short. */
 static bool wants_windows(const struct parsed *parsed)
 {
-	return !has_samples(parsed) || parsed->window.is_given || parsed->jitter.is_given ||
-	       parsed->burst.is_given;
+	return !has_samples(parsed) || parsed->window.is_given || parsed->burst.is_given ||
+	       (parsed->jitter.is_given && parsed->jitter.value);
 }
 
 static u64 default_period(const struct parsed *parsed)
@@ -521,14 +521,18 @@ static char *way_of(const struct function_recorder *recorder, const struct parse
 		    const char **argv, bool is_plain, bool by_clock)
 {
 	unsigned int period = by_clock ? CLOCK_WINDOW : PLAIN_PERIOD;
+	bool has_periods = !is_plain || !by_clock || wants_windows(parsed);
 	struct strbuf text = STRBUF_INIT;
 
 	for (int i = 0; i + 1 < parsed->argc; i++) {
-		if (!strcmp(parsed->argv[i], "-e") && has_clock(parsed->argv[i + 1]))
+		if (strcmp(parsed->argv[i], "-e"))
+			continue;
+		if (has_clock(parsed->argv[i + 1]))
 			period = CLOCK_WINDOW;
+		has_periods |= !!strstr(parsed->argv[i + 1], "alt-period=");
 	}
 	strbuf_addf(&text, "perf functions %s", recorder->name);
-	if (!is_plain || !by_clock || wants_windows(parsed))
+	if (has_periods)
 		strbuf_addf(&text, " %s %u", is_plain ? "--no-window --period" : "--window",
 			    period);
 	if (by_clock)

@@ -130,10 +130,10 @@ static void note_recording(const char *side, const struct function_table *table,
 		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
 		     table->cpus[0], table->cpus[1]);
 	note_builds(side, table);
-	if (has_several_periods(table))
+	if (uses_windows && has_several_periods(table))
 		note(side,
 		     "the recordings have different periods, so functions weigh more where periods are shorter: report the recordings of each period separately");
-	if (table->was_mixed)
+	if (uses_windows && table->was_mixed)
 		note(side,
 		     "some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs");
 	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
@@ -461,7 +461,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 	if (notes->share && function_table__has_window(table) &&
 	    !uses(table, columns, FUNCTION_SOURCE_WINDOWS))
 		note(side,
-		     "--share %s has changed nothing, because it chooses windows, and no value comes from them: leave it out%s",
+		     "--share %s chooses windows, but no value comes from them: leave it out%s",
 		     notes->share, function_table__has_source(table, FUNCTION_SOURCE_WINDOWS) ?
 		     ", or add --source windows" : "");
 	if (notes->wants_lines)
@@ -485,35 +485,41 @@ void function_notes__print(const struct function_notes *notes, const struct func
 	print_side(notes, "", table, columns);
 }
 
-/*
- * Returns true if both sides were recorded alike, as far as shares depend on it. Those of samples
- * do not depend on periods.
- */
-static bool is_alike(const struct function_runs *before, const struct function_runs *after)
+/* Returns true if both sides have recorded a source alike, as far as shares depend on it. */
+static bool has_same_source(const struct function_table *before, const struct function_table *after,
+			    enum function_source source)
 {
-	enum function_source source = FUNCTION_SOURCE_WINDOWS;
+	for (unsigned int i = 0; i < before->nr_sets; i++) {
+		const struct event_set *old = before->sets[i];
 
-	for (unsigned int i = 0; i < before->all.nr_columns; i++) {
-		const struct function_column *column = &before->all.columns[i];
-		int other = function_columns__find(&after->all, column->name, strlen(column->name));
+		for (unsigned int j = 0; j < after->nr_sets; j++) {
+			const struct event_set *new = after->sets[j];
 
-		if (function_column__is_share(column))
-			source = column->source;
-		if (other >= 0 && after->all.columns[other].source != column->source)
-			return false;
-	}
-	for (unsigned int i = 0; i < before->table.nr_sets; i++) {
-		const struct event_set *old = before->table.sets[i];
-
-		for (unsigned int j = 0; j < after->table.nr_sets; j++) {
-			const struct event_set *new = after->table.sets[j];
-
+			/* Samples have the weight of their period. */
 			if (old->source == source && new->source == source &&
 			    !strcmp(old->events[0], new->events[0]))
 				return old->descs->share == new->descs->share &&
 				       (source != FUNCTION_SOURCE_WINDOWS ||
 					same_periods(old->descs, new->descs));
 		}
+	}
+	return true;
+}
+
+/* Returns true if values of both sides come from the same sources, which were recorded alike. */
+static bool is_alike(const struct function_runs *before, const struct function_runs *after)
+{
+	for (unsigned int i = 0; i < before->all.nr_columns; i++) {
+		const struct function_column *column = &before->all.columns[i];
+		int other = function_columns__find(&after->all, column->name, strlen(column->name));
+
+		if (other >= 0 && after->all.columns[other].source != column->source)
+			return false;
+	}
+	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
+		if (uses(&before->table, &before->all, source) &&
+		    !has_same_source(&before->table, &after->table, source))
+			return false;
 	}
 	return true;
 }
