@@ -403,6 +403,11 @@ def report(result: dict) -> str:
                     f"| {program} | {row['functions']} | {number} | {row['horizon']} | {cells} "
                     f"| {right} of {unmarked} |"
                 )
-        lines += ["", f"Goals, {RECORDS[0]} records:", *truth.table_of_goals(goals(programs))]
+        most = {program: own[str(RECORDS[0])] for program, own in programs.items()}
+        lines += [
+            "",
+            prose(f"Goals of {RECORDS[0]} records. {truth.nearness(most)}"),
+            *truth.table_of_goals(goals(programs)),
+        ]
         lines += samples_of(programs) + windows_of(programs)
     return "\n".join(lines)

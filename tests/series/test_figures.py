@@ -186,6 +186,15 @@ class Texts(unittest.TestCase):
         guide = words(PAGE.with_name("function-metrics.rst"))
         self.assertIn(f"{marked[0]} the values from windows and {marked[1]} those from", guide)
         self.assertIn(f"{' and '.join(right)} of the cases", guide)
+        samples = measured[f"small: {truth.SAMPLES}"]
+        _, half, most = truth.quantiles([samples[name] for name in truth.PROGRAMS])
+        near = f"within {100 * half:.0f} % of the truth, and nine in ten within {100 * most:.0f} %"
+        self.assertIn(near, guide)
+        limit = (
+            f"of the 95 % intervals of values without `?`, {right[1]} contain the truth. Half of "
+            f"such CPIs are within {100 * half:.0f} % of it, and nine in ten within {100 * most:.0f} %"
+        )
+        self.assertIn(limit, words(TOP / "README.md"))
 
 
 class Messages(unittest.TestCase):
