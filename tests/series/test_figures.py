@@ -191,8 +191,9 @@ class Texts(unittest.TestCase):
         near = f"within {100 * half:.0f} % of the truth, and nine in ten within {100 * most:.0f} %"
         self.assertIn(near, guide)
         limit = (
-            f"of the 95 % intervals of values without `?`, {right[1]} contain the truth. Half of "
-            f"such CPIs are within {100 * half:.0f} % of it, and nine in ten within {100 * most:.0f} %"
+            f"of the 95 % intervals of values without `?`, {right[1]} contain the truth. "
+            f"Half of such CPIs are within {100 * half:.0f} % of it, and nine in ten within "
+            f"{100 * most:.0f} %"
         )
         self.assertIn(limit, words(TOP / "README.md"))
 
