@@ -28,7 +28,10 @@ events=events workload=workload
 # the driver of the model's branch records
 [ "$MODEL" = none ] || [ -n "${EVENTS:-}" ] ||
 	! grep -qs ^CONFIG_ARM64_BRBE=y "build/$BASE/kernel/$arch/.config" || set -- -b "$@"
-EVENTS=${EVENTS:-$(machine $events)}
+# Any program may have loops in step with fixed periods. Without jitter, each run is the same.
+jitter=
+[ -z "${WORKLOAD:-}" ] || jitter='s,\(period=[0-9]*\)/,\1\,alt-period-jitter=16/,g'
+EVENTS=${EVENTS:-$(machine $events | sed "$jitter")}
 WORKLOAD=${WORKLOAD:-$(machine $workload)}
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")
@@ -72,6 +75,9 @@ if [ "$MODEL" != none ]; then
 		"$@" -i "$0/perf.data" --source $source > "$0/$source.json" 2> /dev/null &&
 			tables+=("$0/$source.json")
 	done
+	# without branch records, the default allows for late samples, of which windows tell
+	[ ! -s "$0/samples.json" ] || [ -s "$0/branches.json" ] ||
+		"$@" -i "$0/perf.data" > "$0/samples.json" 2> /dev/null
 	emulator/compare.py "$0/true.json" "${tables[@]}" > "$0/compared.txt"
 	' "$new" "$perf" functions report -j "${symbols[@]}"
 	rm -f "$new"/{truth.txt,*.json}

@@ -593,13 +593,12 @@ static double sampled_of(const struct function_row *row, const char *event)
  * Widens the interval of a value from event samples by what skid may have moved into the function
  * or out of it: what it counts while an interrupt is late, as often as it is left; and of branches
  * one each time, because a call or a return is sampled where it goes to. Skid and chance are
- * independent, and so are the two events of a rate.
+ * independent.
  */
 static void widen_by_exits(struct function_value *value, const struct function_column *column,
 			   const struct function_row *row, const struct function_row *total)
 {
-	const double moves = function_column__is_share(column) ? 1 : M_SQRT2;
-	double moved = value->value * fmin(moves * row->exits * row->late, 1), whole;
+	double moved = value->value * fmin(row->exits * row->late, 1), whole;
 
 	if (!value->has_interval || !row->exits)
 		return;
