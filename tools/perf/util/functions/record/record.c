@@ -514,8 +514,8 @@ static void add_options(struct strbuf *text, const struct parsed *parsed, bool h
 }
 
 /*
- * Returns a command that records without alternate periods, by the clock, or both. Without both,
- * events sample themselves, if the user has not asked for windows.
+ * Returns a command that records without alternate periods, by the clock, or both. With both, each
+ * event samples itself, unless the user has asked for windows.
  */
 static char *way_of(const struct function_recorder *recorder, const struct parsed *parsed, int argc,
 		    const char **argv, bool is_plain, bool by_clock)
