@@ -159,10 +159,9 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         {span(errors(large_records, 'CPI'))} with large ones. The share of the cycles is
         {span(errors(samples, truth.CYCLES))} off, of which chance alone makes
         {span([row[truth.CYCLES]['chance'] for row in samples.values()])}, and from branch records
-        {span(errors(records, truth.CYCLES))}. For comparison: on a
-        simulated core that executes out of order, with many more samples, published errors of this
-        share are 9.1 % by interrupts, 1.6 % by PEBS-like sampling, and 0.3 to 1.6 % by TIP (MICRO
-        2021). TEA's cycles by cause and instruction are 2.1 % off (ISCA 2023), a number without a
+        {span(errors(records, truth.CYCLES))}. For comparison: on a simulated core that executes out
+        of order, with many more samples, published errors of this share are 9.1 % by interrupts,
+        1.6 % by PEBS-like sampling, and 0.3 to 1.6 % by TIP (MICRO 2021). TEA's cycles by cause and instruction are 2.1 % off (ISCA 2023), a number without a
         counterpart here.""",
         f"""Each event has thousands of samples, and chance alone makes errors of
         {span([row['CPI']['chance'] for row in samples.values()])} in CPI. Samples come late, so a
@@ -171,8 +170,8 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         {100 * marked / values:.0f} % of the values are marked or missing. Half of the CPIs without
         a mark are at most {100 * half:.0f} % off, and nine in ten at most {100 * most:.0f} %. With
         branch records these numbers are {100 * half_records:.0f} and {100 * most_records:.0f} %.
-        The page of all numbers lists the goals that are missed. The model is not a real CPU: it executes in order, and does
-        not prefetch.""",
+        The page of all numbers lists the goals that are missed. The model is not a real CPU: it
+        executes in order, and does not prefetch.""",
         "truth",
         f"{BASE}/truth.md",
     )

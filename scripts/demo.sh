@@ -28,7 +28,8 @@ events=events workload=workload
 # the driver of the model's branch records
 [ "$MODEL" = none ] || [ -n "${EVENTS:-}" ] ||
 	! grep -qs ^CONFIG_ARM64_BRBE=y "build/$BASE/kernel/$arch/.config" || set -- -b "$@"
-# Any program may have loops in step with fixed periods. Without jitter, each run is the same.
+# A program may have loops in step with fixed periods. The benchmark has none: it needs no jitter,
+# and so its runs are the same.
 jitter=
 [ -z "${WORKLOAD:-}" ] || jitter='s,\(period=[0-9]*\)/,\1\,alt-period-jitter=16/,g'
 EVENTS=${EVENTS:-$(machine $events | sed "$jitter")}
