@@ -108,15 +108,11 @@ def values(program: str, model: str) -> dict[str, Any]:
         rows = compare(found, exact, truth.LEAST)
         return {"functions": len(rows), **truth.result_of(rows)}
 
-    def exact_of(true: Path) -> dict:
-        options = "--source", "windows", "--share", "none", *files
-        return by_function(functions_of(true, PERF, *options))
-
     def read(path: Path, source: str) -> dict:
         return by_function(functions_of(path, PERF, "--source", source, "--share", "auto", *files))
 
     data, true = record(program, model, "branches", PATHS)
-    exact = exact_of(true)
+    exact = truth.exact(true, *files)
     result: dict[str, Any] = {}
     for records in RECORDS:
         path = data if records == RECORDS[0] else data.with_suffix(f".{records}")
@@ -125,7 +121,7 @@ def values(program: str, model: str) -> dict[str, Any]:
         found = compared(read(path, "branches"), exact)
         result[str(records)] = {**found, "horizon": horizon(path, *files)}
     data, true = record(program, model, "origin", SAMPLES)
-    exact = exact_of(true)
+    exact = truth.exact(true, *files)
     for name, found in {
         EVENT_SAMPLES: read(data, "samples"),
         WINDOWS: read(data, "windows"),
