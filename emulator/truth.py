@@ -283,7 +283,8 @@ class Stream:
     def __init__(self, leader: Attr, members: list[tuple[int, Attr]]) -> None:
         self.leader, self.members = leader, members
         self.columns = [columns(attr) for _, attr in members]
-        self.totals = [0] * len(members)
+        # perf opens no interval at a value of 0
+        self.totals = [1] * len(members)
 
     def counts(self, line: Line) -> list[int]:
         """Returns the sample's counts for an instruction."""

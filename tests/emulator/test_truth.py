@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""emulator/truth.py and compare.py on recordings and tables made up here: no machine, no perf."""
+"""emulator/truth.py and compare.py on recordings and tables made up here: no machine."""
 
+import contextlib
 import json
 import re
+import sqlite3
 import struct
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
+from bench import truth
 from tests.harness import perfdata
 from tests.harness import perfwrite as pw
 from tests.harness.env import TOP, must, run
@@ -114,7 +117,7 @@ class Truth(unittest.TestCase):
         found = {}
         for sample in contents.samples:
             values = list(sample.values.values())
-            before = last.setdefault(sample.tid, [0] * len(values))
+            before = last.setdefault(sample.tid, values)
             added = [value - old for value, old in zip(values, before)]
             last[sample.tid] = values
             if any(added):
@@ -157,6 +160,31 @@ class Truth(unittest.TestCase):
         self.assertEqual(done.returncode, NO_TRUTH)
         self.assertRegex(done.stdout, "^truth: .*kernel=on.*\n$")
         self.assertEqual(list(self.counts(self.made(writer, self.ROWS))), [(10, 69, KERNEL)])
+
+
+    def test_bench_reads_all_of_it(self):
+        """Also where a function has one instruction, or is entered: each count is somewhere."""
+        self.made(self.recording(), self.ROWS)
+        rows = truth.exact(Path(self.folder.name) / "true")
+        cycles = {0x2000: 13 + 30, 0x2008: 20 + 50, 0x3000: 40}
+        shares = {address: 100 * count / 153 for address, count in cycles.items()}
+        found = {address: row["metrics"]["%CY"] for (_, _, address), row in rows.items()}
+        self.assertEqual(found.keys(), shares.keys())
+        for address, share in shares.items():
+            self.assertAlmostEqual(found[address], share)
+
+
+class Programs(unittest.TestCase):
+    """The programs of bench/truth.py."""
+
+    def test_query(self):
+        """The query of sqlite3 runs, and joins each row whose neighbour is there."""
+        numbers = {x * 7919 % 40009 for x in range(1, 40001)}
+        script = truth.PREPARE.split("table.sql << 'END'\n")[1].split("END\n")[0]
+        with contextlib.closing(sqlite3.connect(":memory:")) as database:
+            rows = [row for line in script.split(";") for row in database.execute(line)]
+        self.assertLess(0, rows[0][0])
+        self.assertLessEqual(rows[0][0], sum(number - 1 in numbers for number in numbers))
 
 
 class Compare(unittest.TestCase):
