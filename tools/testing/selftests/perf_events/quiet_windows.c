@@ -9,10 +9,13 @@
 #include <asm/types.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -482,17 +485,51 @@ TEST_F(quiet, throttle)
 	EXPECT_EQ(20, throttled);
 }
 
-/* Attaches a program that returns @pass to the event: 0 drops each sample. */
+/* The kernel times each interrupt, also those of a burst that never ends. */
+TEST_F(quiet, interrupts_are_timed)
+{
+	const char *most = "1000000";
+	__u64 period = 20000;
+	char rate[16];
+
+	if (!limit_rate(self, most))
+		SKIP(return, "the limit of samples cannot be written");
+	self->attr.sample_period = period;
+	self->attr.alternative_sample_period = period;
+	self->attr.alternative_sample_count = 255;
+	open_event(_metadata, self);
+	/* Into the burst: the interrupt that begins it was timed ever since. */
+	work(2 * period);
+	/* An interrupt takes longer than 1 % of 1 us. */
+	ASSERT_TRUE(write_text(PERCENT, "1"));
+	for (int i = 0; i < 10; i++) {
+		work(40 * period);
+		ASSERT_TRUE(read_text(RATE, rate));
+		if (atoi(rate) < atoi(most))
+			return;
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_PERIOD, &period));
+	}
+	EXPECT_LT(atoi(rate), atoi(most));
+}
+
+/*
+ * Attaches a program to the event that drops each sample if @pass is 0, and otherwise each one with
+ * an address.
+ */
 static bool attach_program(EVENT *self, int pass)
 {
 	struct bpf_insn program[] = {
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1,
+		  .off = offsetof(struct bpf_perf_event_data, addr) },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = pass },
+		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_2, .off = 1 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
 		.insns = (__u64)(unsigned long)program,
-		.insn_cnt = 2,
+		.insn_cnt = ARRAY_SIZE(program),
 		.license = (__u64)(unsigned long)"GPL",
 	};
 	int fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
@@ -500,6 +537,7 @@ static bool attach_program(EVENT *self, int pass)
 	return fd >= 0 && !ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, fd);
 }
 
+/* The sample has no address, and the program finds nothing of the kernel's stack there. */
 TEST_F(quiet, program_passes)
 {
 	open_event(_metadata, self);
