@@ -66,7 +66,7 @@ commands() {
 }
 mapfile -t visit < <(commands README.md | grep '^make' | grep -v '^make deb')
 mapfile -t hardware < <(commands HARDWARE.md | grep -x -e 'make demo .*' -e 'make dkms perf' \
-	-e 'sudo apt install ./build/.*' -e 'scripts/reproduce')
+	-e 'sudo apt install ./build/.*' -e 'bench/reproduce')
 {
 	echo "# $suite, commit $(git rev-parse HEAD)"
 	for command in "${visit[@]}" "make demo" "${hardware[@]}"; do
@@ -76,7 +76,7 @@ mapfile -t hardware < <(commands HARDWARE.md | grep -x -e 'make demo .*' -e 'mak
 		echo "\$ $command"
 		newcomer "$command" || {
 			status=$?
-			[[ $command = *kvm* || $command = scripts/reproduce ]] || exit "$status"
+			[[ $command = *kvm* || $command = bench/reproduce ]] || exit "$status"
 			echo "# status $status"
 		}
 		echo "# $command: $((SECONDS - start)) s"

@@ -162,6 +162,6 @@ def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dic
 
 
 def pack_reproduce(archive: Path) -> None:
-    """Writes what scripts/reproduce needs of this repository into a tar archive."""
+    """Writes what bench/reproduce needs of this repository into a tar archive."""
     folders = "bench", "scripts", "tools/perf/scripts"
     must("tar", "--exclude", "__pycache__", "-cf", archive, *folders)

@@ -49,7 +49,7 @@ record short.data '{GROUP}' true
 mkdir /tmp/clone
 tar -xf /share/clone.tar -C /tmp/clone
 # perf reads its own recordings only, and who owns /share is not who owns the guest
-/tmp/clone/scripts/reproduce --iterations {REPRODUCED} --out /tmp/reproduce > /share/reproduced
+/tmp/clone/bench/reproduce --iterations {REPRODUCED} --out /tmp/reproduce > /share/reproduced
 cp /tmp/reproduce/results.json /share/
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scripts/reproduce: the values it reads from recordings, and its message if it cannot record."""
+"""bench/reproduce: the values it reads from recordings, and its message if it cannot record."""
 
 import tempfile
 import unittest
@@ -89,7 +89,7 @@ class Refusals(unittest.TestCase):
         self.dir = Path(temporary.name)
 
     def refused(self, pattern: str, perf: object) -> None:
-        done = run("scripts/reproduce", "--perf", perf, "--out", self.dir / "out")
+        done = run("bench/reproduce", "--perf", perf, "--out", self.dir / "out")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, rf"\Areproduce: {pattern}\n\Z")
         self.assertFalse((self.dir / "out").exists())
@@ -137,7 +137,7 @@ class Refusals(unittest.TestCase):
             "stat) echo 5,,cycles:u,1,100 >&2;; "
             f'record) while [ $1 != -o ]; do shift; done; [ "$2" = /dev/null ] || cp {empty} "$2";;'
         )
-        done = run("scripts/reproduce", "--perf", perf, "--out", self.dir / "out")
+        done = run("bench/reproduce", "--perf", perf, "--out", self.dir / "out")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(
             done.stdout,
@@ -152,13 +152,13 @@ class Refusals(unittest.TestCase):
         taken = self.dir / "taken"
         taken.touch()
         perf = self.stand_in("stat) echo 5,,cycles:u,1,100 >&2;; record) ;;")
-        done = run("scripts/reproduce", "--perf", perf, "--out", taken)
+        done = run("bench/reproduce", "--perf", perf, "--out", taken)
         self.assertEqual((done.returncode, done.stdout), (1, f"reproduce: {taken}: File exists\n"))
 
     def test_this_machine(self):
         """It ends with one line or with results, and nothing else."""
         done = run(
-            "scripts/reproduce", "--perf", PERF, "--out", self.dir / "out", "--iterations", "200"
+            "bench/reproduce", "--perf", PERF, "--out", self.dir / "out", "--iterations", "200"
         )
         if done.returncode:
             known = "this machine counts no cycles|no permission to count|cycles: this kernel"
