@@ -21,7 +21,7 @@ MACHINES = "arm64 emulator"
 MODEL = TOP / "emulator/model"
 OUT = CHECK / "model"
 BOTTLENECKS = re.findall(
-    r"^static alone \w.*?(\w+)\(void\)$", (TOP / "bench/bottlenecks.c").read_text(), re.M
+    r"^static alone \w.*?(\w+)\(void\)$", (TOP / "tests/emulator/bottlenecks.c").read_text(), re.M
 )
 LINE, PAGE = 64, 4096
 (
@@ -293,7 +293,7 @@ class Names(unittest.TestCase):
         program = folder / "program"
         must(
             *("aarch64-linux-gnu-gcc", "-O2", "-funwind-tables", "-rdynamic"),
-            *("-o", program, TOP / "bench/bottlenecks.c"),
+            *("-o", program, TOP / "tests/emulator/bottlenecks.c"),
         )
 
         def functions() -> dict[int, str]:
