@@ -26,7 +26,7 @@ CHECK_ARCHES := arm64 emulator
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 endif
 # experiments with the core model
-MODELLED := published bottlenecks branches bursts cost candidates layout model truth pictures
+MODELLED := cost layout truth branches pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # these are for the guest's shell: make does not expand them
@@ -197,9 +197,9 @@ series: $(B)/linux.built ## write the mails of the series: build/BASE/series
 	@ls -d $(B)/series/*
 
 .PHONY: bench
-bench: ## run the experiments: tables and JSON in build/BASE/bench
-bench: $(if $(filter branches candidates truth,$(BENCH)),$(B)/root/arm64-programs.cpio)
-bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,$(BENCH_ARCHES))
+bench: ## run the experiments: tables, and build/BASE/bench/results.json
+bench: $(if $(filter branches truth,$(BENCH)),$(B)/root/arm64-programs.cpio)
+bench: install-bench $(B)/perf/.built $(call MACHINE,$(BENCH_ARCHES))
 	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
@@ -228,7 +228,7 @@ INSTALL_report = build report
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
 INSTALL_check = $(if $(filter slow,$(NEEDS)),$(INSTALL_all),\
 	build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check)
-INSTALL_bench = build $(BENCH_ARCHES) report bench
+INSTALL_bench = build $(BENCH_ARCHES) bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
 INSTALLS := $(addprefix install-,lint build emulator report check all bench deb fresh)

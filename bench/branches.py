@@ -7,8 +7,7 @@ the program, and the records are the path before it. `perf functions report --so
 all 64 records of each sample, and copies of the recording with the last 32 and 16.
 
 A second recording has windows, samples of each event, and branch records, as by default. The
-records tell in which function the event of a sample has happened, and which path a window has
-taken. Two more measurements are of cost: that of the records for a recorded program, and that of
+records tell in which function the event of a sample has happened. Two more measurements are of cost: that of the records for a recorded program, and that of
 the table of a large recording, which is written, not recorded.
 """
 
@@ -37,8 +36,6 @@ PATHS = f"-e '{EVENTS}' -c {PERIOD}"
 SAMPLED = truth.EVENTS.partition(",L1-icache")[0] + "}:uS"
 SAMPLES = f"-e '{SAMPLED}'"
 EVENT_SAMPLES = "event samples"
-WINDOWS, WINDOW_PATHS = "windows", "windows, along their path"
-LONGEST_WINDOW = 1000  # cycles
 RECORDS = 64, 32, 16
 # the goals: the error of shares to what chance makes of it, that of the CPI, and marks
 CHANCE, ERROR, MARKED = 1.2, 0.06, (0.1, "a tenth")
@@ -99,9 +96,7 @@ def horizon(data: Path, *files: object) -> str:
 
 
 def values(program: str, model: str) -> dict[str, Any]:
-    """All errors of a program: by the number of records, of event samples, and of windows."""
-    from bench import paths  # pylint: disable=import-outside-toplevel
-
+    """All errors of a program: by the number of records, and of event samples."""
     files = "--symfs", truth.root_of(program)
 
     def compared(found: dict, exact: dict) -> dict[str, Any]:
@@ -121,13 +116,7 @@ def values(program: str, model: str) -> dict[str, Any]:
         found = compared(read(path, "branches"), exact)
         result[str(records)] = {**found, "horizon": horizon(path, *files)}
     data, true = record(program, model, "origin", SAMPLES)
-    exact = truth.exact(true, *files)
-    for name, found in {
-        EVENT_SAMPLES: read(data, "samples"),
-        WINDOWS: read(data, "windows"),
-        WINDOW_PATHS: paths.table(data, true, exact, LONGEST_WINDOW, *files),
-    }.items():
-        result[name] = compared(found, exact)
+    result[EVENT_SAMPLES] = compared(read(data, "samples"), truth.exact(true, *files))
     return result
 
 
@@ -267,41 +256,6 @@ def samples_of(programs: dict[str, dict]) -> list[str]:
     return lines + truth.table_of_goals(goals_of_samples(programs))
 
 
-def windows_of(programs: dict[str, dict]) -> list[str]:
-    """The errors of windows, as lines of Markdown."""
-    columns = "CPI", *RATES
-    lines = [
-        "",
-        "Windows, as perf reads them, and along their path:",
-        "",
-        "| program | functions | "
-        + " | ".join(f"{column}: perf | path" for column in columns)
-        + " |",
-        f"|---|--:|{'--:|' * (2 * len(columns))}",
-    ]
-    for program, own in programs.items():
-        cells = [
-            f"{100 * own[reading][column]['error']:.1f}"
-            for column in columns
-            for reading in (WINDOWS, WINDOW_PATHS)
-        ]
-        lines.append(f"| {program} | {own[WINDOWS]['functions']} | {' | '.join(cells)} |")
-    return lines
-
-
-def compare_paths(result: dict[str, dict[str, dict]]) -> str:
-    """A sentence that compares windows along their path with event samples."""
-    pairs = [
-        (own[WINDOW_PATHS][column]["error"], own[EVENT_SAMPLES][column]["error"])
-        for programs in result.values()
-        for own in programs.values()
-        for column in RATES
-    ]
-    number = sum(path < samples for path, samples in pairs)
-    return f"""Rates along the path are nearer to the truth than those of event samples in {number}
-        of {len(pairs)} cases."""
-
-
 def report_cost(rows: dict[str, dict[str, float]]) -> list[str]:
     """What the records cost a program, as lines of Markdown."""
     lines = [
@@ -368,15 +322,6 @@ def report(result: dict) -> str:
             names."""
         ),
         "",
-        prose(
-            f"""*Windows* are those of the same recording. perf reads them without the records
-            (`--source windows`), and so counts each window for one function. The records show the
-            path of a window. Along this path, a window counts for all of its functions, and its
-            events are split by the cycles that each part has lost (`bench/paths.py`). A path does
-            not undo what the interrupt before the window has done to the caches. {compare_paths(result['programs'])} So
-            `perf functions` does not read windows in this way."""
-        ),
-        "",
         *report_cost(result["cost"]),
         "",
         report_scale(*result["scale"]),
@@ -405,5 +350,5 @@ def report(result: dict) -> str:
             prose(f"Goals of {RECORDS[0]} records. {truth.nearness(most)}"),
             *truth.table_of_goals(goals(programs)),
         ]
-        lines += samples_of(programs) + windows_of(programs)
+        lines += samples_of(programs)
     return "\n".join(lines)

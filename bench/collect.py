@@ -17,12 +17,9 @@ from pathlib import Path
 
 from bench.guest import HERE, OUT, SHARE, recording, unthrottled
 from bench.markdown import prose
-from bench.picture import picture
 from tests.harness.env import ARCH, BUILD, PERF, SCRIPT
 
 TITLE = "Cost of a table"
-PLOT = OUT / "collect.svg"
-PICTURES = {PLOT: "Time of each command by group samples"}
 START = 1  # iterations of a recording that takes a command no more than its start
 ITERATIONS = 4000, 8000, 16000  # the last one makes two million group samples
 CHAINS = 1000
@@ -126,7 +123,7 @@ def measure() -> dict:
 
     large = rows[-1]
     seconds = large["seconds"]
-    result = {
+    return {
         "sizes": rows,
         "call chains": chains,
         "native to decode": seconds["native"] / seconds["decode"],
@@ -138,30 +135,6 @@ def measure() -> dict:
             name: large["memory"][name] / rows[0]["memory"][name] for name in COMMANDS
         },
     }
-    plot(result)
-    return result
-
-
-def plot(result: dict) -> None:
-    """Seconds over group samples."""
-    rows = result["sizes"]
-    samples = [row["group samples"] / 1e6 for row in rows]
-    with picture(PLOT, 6.4, 4) as figure:
-        axes = figure.add_subplot()
-        for name in COMMANDS:
-            axes.plot(
-                [0, *samples],
-                [0, *(row["seconds"][name] for row in rows)],
-                marker=".",
-                label=MEANING[name].replace("`", ""),
-            )
-        axes.set(
-            xlabel="group samples, millions",
-            ylabel="processor time, s",
-            xlim=(0, None),
-            ylim=(0, None),
-        )
-        axes.legend()
 
 
 def report(result: dict) -> str:

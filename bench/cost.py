@@ -10,7 +10,8 @@ Four kernels are compared: Linux without the series, with it up to the topic
 quiet, with this and stop-start.patch, and with the whole series. stop-start.patch
 stops and starts the PMU on each overflow of an event that alternates, as RFC v2
 of the published series did (2024). All have the series' fix of arm_pmuv3, which
-has nothing to do with alternate periods.
+has nothing to do with alternate periods. The module is measured on Linux without
+the series and without this fix.
 
 The interrupt that opens a window is also measured in the machine with caches, where a plugin of
 QEMU (emulator/interrupts.c) sees each instruction of the kernel and each access to memory: of what it
@@ -31,7 +32,8 @@ from bench.experiment import records
 from bench.guest import HERE, OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
 from tests.harness.env import ARCH, BUILD, LINUX, TOP, in_guest, must
-from tests.harness.pristine import CORE, keep_kernel
+from tests.harness.machines import BY_MODULE
+from tests.harness.pristine import CORE, IMAGE, keep_kernel, pristine_module
 
 TITLE = "Cost of an overflow"
 FIX = TOP / "patches/arm-pmu/leave-disabled-after-overflow.patch"
@@ -51,6 +53,8 @@ RUNS = {
         "quiet jitter": "1500 500 12",
     },
 }
+# the same with the module loaded
+MODULE_RUNS = {"not used": "1000", "used": "1500 500", "jitter": "1500 500 12"}
 QUIET = "quiet/core.patch"
 PIPE = "perf bench sched pipe -l 5000"
 RECORD = "perf record -q -o /tmp/perf.data -e cycles/period=1000000000"
@@ -103,6 +107,20 @@ def boot(image: Path, runs: dict[str, str]) -> tuple[dict[str, float], dict[str,
         {name: per_overflow((SHARE / name).read_text()) for name in runs},
         {"struct perf_event": event, "struct perf_event_attr": attr},
     )
+
+
+def by_module() -> dict[str, float]:
+    """Instructions per overflow without and with the module, on a kernel without the series."""
+    pristine_module(SHARE)
+    program("overflows", *BY_MODULE, output="overflows-by-module")
+    plain, _ = boot(IMAGE, RUNS["pristine"])
+    runs = (
+        f"./overflows-by-module {arguments} > 'module {name}'"
+        for name, arguments in MODULE_RUNS.items()
+    )
+    unthrottled("\n".join(("insmod /share/perf_alt_period.ko", *runs)), "--kernel", IMAGE)
+    found = {name: per_overflow((SHARE / f"module {name}").read_text()) for name in MODULE_RUNS}
+    return {name: round(number, 1) for name, number in (plain | found).items()}
 
 
 def switches(image: Path, runs: dict[str, str]) -> dict[str, int]:
@@ -189,22 +207,17 @@ def before_quiet() -> str:
     return f"{found.strip()}~1"
 
 
-def alternating() -> Path:
-    """Builds the kernel whose windows are not quiet; returns its image."""
-    keep_kernel(OUT / "alternate", before_quiet())
-    return OUT / "alternate/Image"
-
-
 def measure() -> dict:
     """Builds and runs the kernels."""
     program("overflows")
-    before, stop_start = OUT / "before", OUT / "stop-start"
+    before, alternate, stop_start = OUT / "before", OUT / "alternate", OUT / "stop-start"
     keep_kernel(before, "pristine", FIX)
+    keep_kernel(alternate, before_quiet())
     keep_kernel(stop_start, before_quiet(), HERE / "stop-start.patch")
     series = BUILD / "kernel" / ARCH
     images = {
         "pristine": before / "Image",
-        "alternate": alternating(),
+        "alternate": alternate / "Image",
         "stop-start": stop_start / "Image",
         "series": series / "arch/arm64/boot/Image",
     }
@@ -221,6 +234,7 @@ def measure() -> dict:
     return {
         "instructions": {name: round(number, 1) for name, number in instructions.items()},
         "added": more,
+        "module": by_module(),
         "stop-start ratio": round(more["stop-start"] / more["used"], 1),
         "switch": switch,
         "opening": opening(series),
@@ -242,15 +256,17 @@ def added(instructions: dict[str, float]) -> dict[str, float]:
     }
 
 
-def table(result: dict, rows: dict[str, str]) -> list[str]:
-    """The instructions of a result as lines of Markdown; rows: the name of each run."""
+def table(instructions: dict[str, float], rows: dict[str, str]) -> list[str]:
+    """Lines of Markdown; rows: what each run is."""
     lines = [
+        "",
         "| an overflow of arm_pmuv3, with its sample | instructions | added |",
         "|---|--:|--:|",
     ]
+    more = added(instructions)
     for name, text in rows.items():
-        more = f"{result['added'][name]:.0f}" if name != "pristine" else ""
-        lines.append(f"| {text} | {result['instructions'][name]:.0f} | {more} |")
+        other = f"{more[name]:.0f}" if name != "pristine" else ""
+        lines.append(f"| {text} | {instructions[name]:.0f} | {other} |")
     return lines
 
 
@@ -262,11 +278,11 @@ def report(result: dict) -> str:
             "overflow, from the interrupt to the return, is an exact count of its instructions. "
             "All kernels have the series' fix of arm_pmuv3 (topic arm-pmu), which any event needs. "
             "Quiet windows come with a smaller handler of arm_pmuv3. "
-            "Differences are those of the numbers before they were rounded:"
+            "Differences are those of the numbers before they were rounded. "
+            "The second table is of the module, and of a kernel without that fix:"
         ),
-        "",
         *table(
-            result,
+            result["instructions"],
             {
                 "pristine": "without the series",
                 "unused": "with the series, the event does not alternate",
@@ -276,6 +292,15 @@ def report(result: dict) -> str:
                 "quiet used": "with that handler, it alternates; no window is quiet",
                 "quiet jitter": "with that handler, it alternates with jitter",
                 "stop-start": "for comparison: the PMU is stopped and started on each overflow",
+            },
+        ),
+        *table(
+            result["module"],
+            {
+                "pristine": "without the series, without its fix",
+                "not used": "with the module, the event does not alternate",
+                "used": "with the module, it alternates",
+                "jitter": "with the module, it alternates with jitter",
             },
         ),
         "",
@@ -309,16 +334,14 @@ def report(result: dict) -> str:
         [
             *lines,
             *("", prose(switched), "", prose(after)),
-            *report_opening(result.get("opening")),
-            *report_default(result.get("default")),
+            *report_opening(result["opening"]),
+            *report_default(result["default"]),
         ]
     )
 
 
-def report_default(result: dict[str, Any] | None) -> list[str]:
-    """Lines of Markdown about the default recording; results before them have none."""
-    if not result:
-        return []
+def report_default(result: dict[str, Any]) -> list[str]:
+    """Lines of Markdown about the default recording."""
     caption = f"""
         `perf functions record` without options, on one CPU of 1 GHz, which also runs perf. Goals: at
         most {LONGER} times the run time, and at most {MOST_SAMPLES:,} samples a second.
@@ -335,10 +358,8 @@ def report_default(result: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def report_opening(result: dict[str, Any] | None) -> list[str]:
-    """Lines of Markdown about the interrupts around a window; results before them have none."""
-    if not result:
-        return []
+def report_opening(result: dict[str, Any]) -> list[str]:
+    """Lines of Markdown about the interrupts around a window."""
     caption = f"""
         The interrupts of `{GROUP}` around {result['windows']:,} windows of python3. The table has
         the means of what they execute and touch, in lines of 64 bytes and pages of 4 KiB.

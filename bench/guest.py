@@ -4,26 +4,18 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.experiment import OPTIONS
 from tests.harness.env import BUILD, LINUX, TOP, in_guest, must
 
 HERE = TOP / "bench"
-OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))  # set by the tests and by run.py --report
+OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))  # set by the tests
 SHARE = OUT / "share"  # the guest's /share
 CROSS = "aarch64-linux-gnu-"
 # no limit on the rate of overflows
 UNTHROTTLED = (
     "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
 )
-
-
-class Kernel(NamedTuple):
-    """The kernel to boot; by default the one with the series."""
-
-    setup: str = ""  # commands, before all others
-    options: tuple[object, ...] = ()  # of scripts/vm.py
 
 
 def program(name: str | Path, *words: object, output: str = "") -> Path:

@@ -116,8 +116,8 @@ def result() -> dict:
 def report(found: dict) -> str:
     """The result as Markdown."""
     about = f"""
-        The worked example of the
-        [guide](../../Documentation/admin-guide/perf/function-metrics.rst): `{FUNCTIONS[0]}` reads
+        The worked example of the guide
+        (`Documentation/admin-guide/perf/function-metrics.rst`): `{FUNCTIONS[0]}` reads
         8 bytes of each of many structures. *Before*, a structure has {STRIDE['before']} bytes, as
         many as a line of the cache. *After*, the bytes that are read have an array of their own.
         The machine with caches (`MODEL={MODEL}`) ran each build once. A row has the value that perf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Text of the results page."""
+"""Text of the tables."""
 
 import re
 import textwrap
@@ -8,20 +8,9 @@ WIDTH = 100
 KEPT = "\0"  # stands for a space where a line does not end
 
 
-def prose(text: str, first: str = "", others: str = "") -> str:
-    """A paragraph in lines of the repository's width; code and percentages stay in one line."""
+def prose(text: str) -> str:
+    """A paragraph, in lines of the repository's width; code and percentages stay in one line."""
     words = " ".join(text.split())
     words = re.sub(r"`[^`]*`|[0-9] %", lambda found: found[0].replace(" ", KEPT), words)
-    return textwrap.fill(
-        words,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ).replace(KEPT, " ")
-
-
-def bullet(text: str) -> str:
-    """An entry of a list."""
-    return prose(text, "- ", "  ")
+    lines = textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return lines.replace(KEPT, " ")

@@ -3,24 +3,19 @@
 
 Nothing is measured. The benchmark is recorded with its call chains in the emulated
 machine; the page is made of the recording and photographed in headless Chromium. The end of
-what `make demo` prints, and the comparison of the guide's worked example, are drawn as text.
+what `make demo` prints is drawn as text.
 """
 
 import os
 from html import escape
 from pathlib import Path
 
-from bench import layout
 from bench.guest import OUT
 from tests.harness.env import TOP, must
 
 TITLE = "Pictures"
-PAGE, TERMINAL, COMPARISON = OUT / "page.png", OUT / "terminal.svg", OUT / "layout.svg"
-PICTURES = {
-    PAGE: "The page of the benchmark",
-    TERMINAL: "What `make demo` prints",
-    COMPARISON: "The comparison of the guide's worked example",
-}
+PAGE, TERMINAL = OUT / "page.png", OUT / "terminal.svg"
+PICTURES = PAGE, TERMINAL
 SIZE = 1200, 760  # of the window, in pixels
 FONT, WIDTH, HEIGHT, MARGIN = 14, 8.4, 20, 16  # of the text, in pixels
 BACKGROUND, PLAIN, STRONG = "#1d1f21", "#c5c8c6", "#b5bd68"
@@ -28,7 +23,7 @@ BACKGROUND, PLAIN, STRONG = "#1d1f21", "#c5c8c6", "#b5bd68"
 
 def terminal(lines: list[str]) -> str:
     """Lines of text as SVG. Commands and the heads of tables stand out."""
-    strong = "$", ">", "symbol ", "function "
+    strong = "$", "symbol ", "function "
     width = round(2 * MARGIN + WIDTH * max(map(len, lines)))
     height = 2 * MARGIN + HEIGHT * len(lines)
     rows = [
@@ -76,9 +71,6 @@ def measure() -> dict[str, int]:
     first = next(number for number, line in enumerate(said) if line.startswith("symbol "))
     last = next(number for number, line in enumerate(said) if "that contain the truth" in line)
     TERMINAL.write_text(terminal(["$ make demo", "...", *said[first : last + 1]]))
-    command, printed = layout.session()[-1]
-    typed = ("$ " + command.replace("\n", "\n> ")).splitlines()
-    COMPARISON.write_text(terminal([*typed, *printed.splitlines()]))
     return {path.name: os.path.getsize(path) for path in PICTURES}
 
 

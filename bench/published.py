@@ -14,7 +14,7 @@ larger part of it: a recording of four samples measures it.
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench import collect, experiment, neoverse
+from bench import collect, experiment
 from bench.experiment import (
     ALTERNATE,
     COMMANDS,
@@ -25,14 +25,11 @@ from bench.experiment import (
     PERIODS,
     SHORT,
 )
-from bench.guest import OUT, SHARE, UNTHROTTLED, recording
+from bench.guest import SHARE, UNTHROTTLED, recording
 from bench.markdown import prose
-from bench.picture import picture
 from tests.harness.env import PERF, SCRIPT, in_guest
 
 TITLE = "The published experiment"
-PLOT = OUT / "published.svg"
-PICTURES = {PLOT: "Size and run time of each recording"}
 PAPER = "https://lore.kernel.org/r/20250408171530.140858-1-mark.barnett@arm.com"
 SIBLINGS = ["instructions", "page-faults"]
 # The rate can be set only while there is a limit; the kernel lowers it when interrupts take long.
@@ -69,49 +66,14 @@ def measure(iterations: int = ITERATIONS) -> dict:
         }
         for limit in LIMITS
     }
-    functions = experiment.functions_of(path_of("25 %", ALTERNATE), PERF, *collect.SYMBOLS)
     for limit, row in rows.items():
         for periods in row:
             path_of(limit, periods).unlink()
-    result = experiment.result_of(iterations, rows)
-    plot(result)
-    return result | {
+    return experiment.result_of(iterations, rows) | {
         "machine": "QEMU's virt machine",
         "kernel": kernel,
         "events": ["cycles", *SIBLINGS],
-        "functions": functions,
-        "neoverse": neoverse.measure(iterations),
     }
-
-
-def plot(result: dict) -> None:
-    """Bytes and run time of each recording."""
-    with picture(PLOT, 9, 4) as figure:
-        axes = figure.subplots(1, 2)
-        for (limit, rows), shift in zip(result["limit"].items(), (-0.2, 0.2)):
-            places = [place + shift for place in range(1, len(PERIODS))]
-            axes[0].bar(
-                places,
-                [rows[periods]["bytes"] / 1e6 for periods in PERIODS[1:]],
-                0.4,
-                label=f"limit: {limit}",
-            )
-            axes[1].bar(
-                places,
-                [
-                    rows[periods]["run_time"] / rows[FEW_SAMPLES]["run_time"]
-                    for periods in PERIODS[1:]
-                ],
-                0.4,
-            )
-        axes[0].set(yscale="log", ylabel="perf.data, MB")
-        axes[1].set(yscale="log", ylabel="run time / run time with four samples")
-        for each in axes:
-            each.set_xticks(
-                range(1, len(PERIODS)),
-                [periods.removeprefix("period=").replace(",", "\n") for periods in PERIODS[1:]],
-            )
-        axes[0].legend()
 
 
 def longer(result: dict) -> str:
@@ -166,7 +128,4 @@ def report(result: dict) -> str:
         faster a command reads samples, the smaller is its ratio. The time for each sample does not
         depend on the length of the run. {longer(result)}
     """
-    parts = [prose(about), experiment.report(result), prose(after)]
-    if "neoverse" in result:
-        parts.append(neoverse.report(result["neoverse"], result["iterations"]))
-    return "\n\n".join(parts)
+    return "\n\n".join([prose(about), experiment.report(result), prose(after)])

@@ -164,20 +164,18 @@ def report(result: dict) -> str:
         all windows carry less information than one random window, so any deviation is possible.
         Rows with jitter differ from run to run by their standard error.
     """
-    return "\n".join([*lines, "", prose(columns), *report_samples(result)])
+    return "\n".join([*lines, "", prose(columns), "", prose(report_samples(result))])
 
 
-def report_samples(result: dict) -> list[str]:
-    """Lines of Markdown about event samples; results before them have none."""
-    if not (found := result.get("event samples")):
-        return []
+def report_samples(result: dict) -> str:
+    """What event samples tell of the loop."""
+    found = result["event samples"]
     shares = ", ".join(f"{100 * found[name]['share']:.1f}" for name in NAMES)
     within = sum(
         found[name]["interval"][0] <= result["truth"][name] <= found[name]["interval"][1]
         for name in NAMES
     )
-    text = f"""
+    return f"""
         By the event samples of the default recording, in the machine with caches, the shares are
         {shares} % of the instructions. {within} of {len(NAMES)} intervals contain the truth.
     """
-    return ["", prose(text)]

@@ -108,11 +108,11 @@ def setup_of(program: str) -> str:
     return "" if program in NESTED else PREPARE
 
 
-def recordings_of(program: str, model: str, events: str, more: str = "") -> tuple[Path, Path]:
-    """Records a program; returns the recording and its truth. more: an end of their names."""
+def recordings_of(program: str, model: str) -> tuple[Path, Path]:
+    """Records a program; returns the recording and its truth."""
     return with_truth(
-        file_name(program, model) + more,
-        events,
+        file_name(program, model),
+        EVENTS,
         f"sh -c '{(PROGRAMS | NESTED)[program]} > /dev/null'",
         MODELS[model],
         *("--root", f"{root_of(program)}.cpio"),
@@ -138,7 +138,7 @@ def record(program: str, model: str) -> tuple[dict[str, list[Row]], dict[str, fl
     """Records a program; returns its functions, recorded and true, by how they are read, and what
     the interrupt adds to its windows.
     """
-    data, true = recordings_of(program, model, EVENTS)
+    data, true = recordings_of(program, model)
     files = "--symfs", root_of(program)
     truth = exact(true, *files)
     rows = {

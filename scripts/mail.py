@@ -7,7 +7,7 @@ patches/TOPIC/cover-letter begins with a header:
     Needs: topics that it depends on, besides the private patches before it (optional)
     Prefix: RFC PATCH (optional)
 
-Its body is a format string of what `make bench` has measured (results/6.12/results.json)
+Its body is a format string of what `make bench` has measured (results/6.12.json)
 and of {linux}, {version}. A base may have a letter of its own, patches/overrides/BASE/TOPIC/cover-letter.
 """
 
@@ -26,16 +26,8 @@ from pathlib import Path
 import store
 from store import PRISTINE, SERIES, TOP, TRAILER, Store, git
 
-# The paths of the tree that `make bench` depends on.
-MEASURED = (
-    "kernel",
-    "include",
-    "arch/arm64",
-    "drivers/perf",
-    "tools/perf/util",
-    "tools/perf/builtin-functions.c",
-)
 MEASURED_ON = "6.12"  # the base of the figures in letters for every base
+FIGURES = TOP / f"results/{MEASURED_ON}.json"
 MOST = 20  # most mails of a topic
 LARGEST = 100_000  # most bytes of a mail: the lists drop larger ones
 
@@ -103,20 +95,16 @@ def version() -> str:
     ).stdout.strip()
 
 
-def measured(tree: Path) -> dict[str, str]:
-    """Returns git's hashes of the paths that a benchmark of the tree depends on."""
-    return {path: git(tree, "rev-parse", f"{SERIES}:{path}") for path in MEASURED}
-
-
 @functools.cache
 def warn_if_old(tree: Path) -> None:
     """Warns once about figures of another tree of MEASURED_ON."""
-    now = measured(tree)
-    then = json.loads((TOP / "results" / MEASURED_ON / "results.json").read_text())["tree"]
-    names = [name for name, measured_tree in then.items() if measured_tree != now]
+    then = json.loads(FIGURES.read_text())["tree"]
+    paths = {path for hashes in then.values() for path in hashes}
+    now = {path: git(tree, "rev-parse", f"{SERIES}:{path}") for path in paths}
+    names = [name for name, hashes in then.items() if not hashes.items() <= now.items()]
     if names:
         print(
-            f"series: results/{MEASURED_ON}/results.json has figures of an older tree: "
+            f"series: {FIGURES.relative_to(TOP)} has figures of an older tree: "
             f"`make bench BENCH='{' '.join(names)}'` measures anew",
             file=sys.stderr,
         )
@@ -124,15 +112,14 @@ def warn_if_old(tree: Path) -> None:
 
 def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
     """Returns the body of a letter with its figures. Raises SystemExit if some are missing."""
-    path = TOP / "results" / MEASURED_ON / "results.json"
     figures = {"linux": store.linux_version(tree), "version": version()}
     body = letter.body
     if re.search(r"{(?!linux}|version}|{)", body.replace("{{", "")):
         try:
-            figures |= json.loads(path.read_text())
+            figures |= json.loads(FIGURES.read_text())
         except (OSError, ValueError) as error:
             sys.exit(
-                f"series: the letter of {topic} has figures, and {path.relative_to(TOP)} cannot "
+                f"series: the letter of {topic} has figures, and {FIGURES.relative_to(TOP)} cannot "
                 f"be read ({error}): `make bench` measures them"
             )
         if base == MEASURED_ON:

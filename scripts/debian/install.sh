@@ -49,7 +49,7 @@ declare -A packages_for=(
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client
 		python3-jsonschema python3-pygments"
 	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema"
-	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
+	[bench]="python3-numpy chromium chromium-driver python3-selenium"
 	[deb]="build-essential debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	# golang-go has pprof
 	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev

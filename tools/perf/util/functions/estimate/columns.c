@@ -32,7 +32,7 @@
 /* With more returns per window than this, the counts of callees are in the caller's windows. */
 #define MOST_RETURNS	0.01
 
-/* The part of a rate by which branch records miss it where there are many, see results/7.3. */
+/* The part of a rate by which branch records miss it where there are many, see results/. */
 #define PATH_ERROR	0.05
 
 /* More than all metrics of a CPU need; a crafted sums file has more. */
