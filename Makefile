@@ -26,7 +26,7 @@ CHECK_ARCHES := arm64 emulator
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 endif
 # experiments with the core model
-MODELLED := cost layout truth branches pictures
+MODELLED := cost resonance layout truth branches pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # these are for the guest's shell: make does not expand them
