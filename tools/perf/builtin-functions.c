@@ -1008,6 +1008,10 @@ static int choose_rows(struct report_options *options)
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
 	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
 		return -1;
+	if (options->recording.stitch_lbr && !options->children) {
+		pr_err("perf functions: --stitch-lbr lengthens call chains: add --children\n");
+		return -1;
+	}
 	if (options->children && refuse_with_children(options))
 		return -1;
 	has_chain = function_by__has(options->recording.by, FUNCTION_BY_CALLCHAIN);
@@ -1318,6 +1322,8 @@ static struct option *table_options(struct report_options *report)
 		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),
 	OPT_BOOLEAN(0, "children", &report->children,
 		    "count for a function all that it calls, too (record with --call-graph fp)"),
+	OPT_BOOLEAN(0, "stitch-lbr", &report->recording.stitch_lbr,
+		    "with --children: lengthen call chains of LBRs by those of earlier samples"),
 	OPT_BOOLEAN(0, "inline", &report->recording.inlines,
 		    "give inlined functions rows of their own"),
 	OPT_STRING('s', "sort", &report->sort, "column",

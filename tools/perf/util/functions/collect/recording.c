@@ -1854,7 +1854,8 @@ static struct recording *recording__new(const struct recording_options *options)
 	recording->metrics = window_collector__new(options->share);
 	if (recording->metrics) {
 		recording->finder = function_finder__new(recording->metrics, options->by,
-							 options->inlines);
+							 options->inlines,
+							 options->stitch_lbr);
 	}
 	if (options->annotate && has_code(options->by))
 		recording->symbols = hashmap__new(hash_function, equal_functions, NULL);

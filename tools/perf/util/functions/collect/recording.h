@@ -27,6 +27,7 @@ struct recording_options {
 	const char *time;	/* spans of time, NULL: all */
 	struct perf_cpu_map *cpus;	/* NULL: all */
 	bool inlines;
+	bool stitch_lbr;
 	bool force;
 	u64 span;		/* ns, 0: all is one */
 	recording_take_t take;	/* with spans: called for each one with windows */

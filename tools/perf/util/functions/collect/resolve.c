@@ -68,7 +68,10 @@ struct function_finder {
 	enum function_by keys[FUNCTION_BY_MAX];
 	unsigned int nr_keys;
 	bool inlines;
+	bool stitch_lbr;
 	u64 nr_threads;
+	/* With stitched LBRs: the threads whose last chain lacks callers, by number. */
+	struct hashmap *cut;
 	/* All rows that are not one symbol, by the kind of row and a text that identifies it. */
 	struct hashmap *named;
 	/* With several keys: all rows, by their parts. */
@@ -94,6 +97,16 @@ static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
 	return !strcmp((const char *)key1, (const char *)key2);
 }
 
+static size_t hash_number(long key, void *ctx __maybe_unused)
+{
+	return key;
+}
+
+static bool equal_numbers(long key1, long key2, void *ctx __maybe_unused)
+{
+	return key1 == key2;
+}
+
 static size_t hash_parts(long key, void *ctx __maybe_unused)
 {
 	const struct composed_row *row = (const struct composed_row *)key;
@@ -117,6 +130,7 @@ static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
  * @metrics: the collector that gets them
  * @by: the keys of rows: names, separated by commas
  * @inlines: give inlined functions rows of their own
+ * @stitch_lbr: lengthen call chains of LBRs by those of the samples before
  *
  * symbol_conf.priv_size is to be increased by the size of a pointer, before there
  * are symbols.
@@ -124,7 +138,7 @@ static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
  * Return: the finder, NULL without memory.
  */
 struct function_finder *function_finder__new(struct window_collector *metrics, const char *by,
-					     bool inlines)
+					     bool inlines, bool stitch_lbr)
 {
 	struct function_finder *finder = zalloc(sizeof(*finder));
 	int nr_keys = finder ? function_by__parse(by, finder->keys) : -1;
@@ -138,15 +152,17 @@ struct function_finder *function_finder__new(struct window_collector *metrics, c
 	finder->metrics = metrics;
 	finder->nr_keys = nr_keys;
 	finder->inlines = inlines;
+	finder->stitch_lbr = stitch_lbr;
 	strbuf_init(&finder->key, 0);
 	strbuf_init(&finder->identity, 0);
 	strbuf_init(&finder->name, 0);
 	finder->named = hashmap__new(hash_text, equal_texts, NULL);
 	finder->rows = hashmap__new(hash_parts, equal_parts, NULL);
+	finder->cut = hashmap__new(hash_number, equal_numbers, NULL);
 	finder->nr_changes = 1;
 	if (has_frames)
 		finder->frames = calloc(1 << FRAMES_BITS, sizeof(*finder->frames));
-	if (IS_ERR(finder->named) || IS_ERR(finder->rows) || (has_frames && !finder->frames)) {
+	if (IS_ERR(finder->named) || IS_ERR(finder->rows) || IS_ERR(finder->cut) || (has_frames && !finder->frames)) {
 		function_finder__delete(finder);
 		return NULL;
 	}
@@ -180,6 +196,7 @@ void function_finder__delete(struct function_finder *finder)
 		return;
 	delete_keys(finder->named);
 	delete_keys(finder->rows);
+	hashmap__free(finder->cut);
 	strbuf_release(&finder->key);
 	strbuf_release(&finder->identity);
 	strbuf_release(&finder->name);
@@ -244,6 +261,11 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
 		return "--all-cgroups";
 	if (has_key(finder, FUNCTION_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
 		return "--call-graph fp,4";
+	/* Without these, perf leaves the chains as they are, and says nothing. */
+	if (finder->stitch_lbr)
+		return evsel__has_branch_callstack(evsel) && evsel__has_branch_hw_idx(evsel) &&
+		       evsel__env(evsel) && evsel__env(evsel)->max_branches ? NULL :
+		       "--call-graph lbr";
 	/* Other chains end with the copy of the stack or with the LBRs, and do not say so. */
 	if (has_key(finder, FUNCTION_BY_CHILDREN) &&
 	    (!evsel__has_callchain(evsel) || evsel__has_branch_callstack(evsel) ||
@@ -834,6 +856,56 @@ static void reverse(struct function_chain *chain)
 	}
 }
 
+/*
+ * Adds the frames of an LBR call stack, which perf lengthens by that of the sample before. Sets
+ * @is_cut if callers are missing: the LBRs are full, and no sample since the thread began tells
+ * what was in them before. Returns 0, or -ENOMEM.
+ */
+static int add_stitched(struct function_finder *finder, struct evsel *evsel,
+			struct perf_sample *sample, struct machine *machine, u64 thread,
+			struct function_chain *chain, bool *is_cut)
+{
+	struct thread *owner = machine__findnew_thread(machine, sample->pid, sample->tid);
+	const u64 nr = sample->branch_stack ? sample->branch_stack->nr : 0;
+	struct callchain_cursor *cursor = get_tls_callchain_cursor();
+	struct callchain_cursor_node *node;
+	u64 nr_user = 0;
+	int err = -ENOMEM;
+
+	if (!owner)
+		return err;
+	thread__set_lbr_stitch_enable(owner, true);
+	if (!cursor || thread__resolve_sample_callchain(owner, cursor, evsel, sample,
+							PERF_MAX_STACK_DEPTH))
+		goto out;
+	for (callchain_cursor_commit(cursor); (node = callchain_cursor_current(cursor)) != NULL;
+	     callchain_cursor_advance(cursor)) {
+		struct addr_location al = {
+			.thread	= owner,
+			.map	= node->ms.map,
+			.sym	= node->ms.sym,
+			.addr	= node->ms.map ? map__map_ip(node->ms.map, node->ip) : node->ip,
+		};
+		struct collect_function *function = symbol_function(finder, &al, node->ip);
+
+		if (!function || function_chain__add(chain, function, node->ip))
+			goto out;
+		/* Only x86 has LBRs. */
+		nr_user += !(node->ip >> 63);
+	}
+	/* A chain that is longer than the LBRs ends as the one before. */
+	*is_cut = nr >= evsel__env(evsel)->max_branches &&
+		  (nr_user <= nr + 1 || hashmap__find(finder->cut, thread, NULL));
+	err = 0;
+	if (*is_cut)
+		err = hashmap__set(finder->cut, thread, 1, NULL, NULL);
+	else
+		hashmap__delete(finder->cut, thread, NULL, NULL);
+out:
+	thread__put(owner);
+	return err;
+}
+
 /**
  * function_finder__chain - find the functions of a sample's call chain
  * @finder: the finder
@@ -855,11 +927,16 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 	const char *name = FUNCTION_ALL;
 	struct collect_function *root;
 	struct recorded_chain frames;
+	bool is_cut = false;
 
 	chain->nr = 0;
 	recorded_chain__begin(&frames, evsel, sample);
+	if (finder->stitch_lbr && !is_in_guest(sample->cpumode) &&
+	    add_stitched(finder, evsel, sample, machine, thread, chain, &is_cut))
+		return -ENOMEM;
 	/* A guest is one row. */
-	while (!is_in_guest(sample->cpumode) && recorded_chain__next(&frames)) {
+	while (!finder->stitch_lbr && !is_in_guest(sample->cpumode) &&
+	       recorded_chain__next(&frames)) {
 		place = find_frame(finder, sample, machine, thread, frames.cpumode, frames.ip);
 		if (!place)
 			return -ENOMEM;
@@ -871,7 +948,7 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 	if (!chain->nr && sample->ip && function_chain__add(chain, function, sample->ip))
 		return -ENOMEM;
 
-	if (recorded_chain__is_cut(&frames)) {
+	if (is_cut || recorded_chain__is_cut(&frames)) {
 		chain->nr = 0;
 		name = FUNCTION_CUT;
 	}

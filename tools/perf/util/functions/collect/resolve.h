@@ -20,7 +20,7 @@ struct perf_sample;
 struct thread;
 
 struct function_finder *function_finder__new(struct window_collector *metrics, const char *by,
-					     bool inlines);
+					     bool inlines, bool stitch_lbr);
 void function_finder__delete(struct function_finder *finder);
 
 bool function_finder__needs_sample(const struct function_finder *finder);
