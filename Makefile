@@ -10,21 +10,17 @@ B := build/$(BASE)
 OUT ?= $(B)/demo
 ACCEL ?= tcg
 
+# Arguments of pytest, said to make: a shell may have a T of its own. Only pytest knows what
+# machines these tests need, once it is installed: $(FOR_T) builds them before the tests run.
+override T := $(and $(filter command,$(origin T)),$(value T))
+PYTEST := /usr/bin/python3 -m pytest
+# three processes on two processors: many tests wait for most of the time
+CHECK := $(PYTEST) -n 3 --dist loadgroup
+FOR_T = $(if $(T),$(MAKE) machines MACHINES="$$($(PYTEST) --needs $(T))" &&)
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
-ifdef SUITES
-# the machines, and slow if a suite is; or the message why there are none
-NEEDS := $(shell tests/run.py --needs $(SUITES) 2>&1)
-ifneq ($(.SHELLSTATUS),0)
-$(error $(or $(NEEDS),python3 is missing: run `make install-build`, then repeat))
-endif
-CHECK_ARCHES := $(filter-out slow,$(NEEDS))
-ALL_ARCHES := $(CHECK_ARCHES)
-else
-NEEDS :=
-CHECK_ARCHES := arm64 emulator
-ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
-endif
+CHECK_ARCHES := $(if $(T),,arm64 emulator)
+ALL_ARCHES := $(if $(T),,arm64 x86_64 riscv64 ppc64le emulator)
 # experiments with the core model
 MODELLED := cost resonance layout truth branches pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
@@ -105,7 +101,7 @@ help: ## show this list
 #: RUN="command"       the command to run in the machine (vm)
 #: TIMEOUT=600         stop the machine after this many seconds (demo, report, truth, vm)
 #: DEBUG=1             use a kernel that checks its memory, locks and arithmetic (kernel, vm)
-#: SUITES="perf guide" run only these tests (check, check-all, fresh)
+#: T="-k diff"         run only these tests: arguments of pytest (check, check-all, fresh)
 #: BENCH="cost"        run only these experiments (bench)
 #: TOPIC=alternate     write only this topic (series)
 #: CONFIG=small        use the kernel options of the emulated machine, not Debian's (deb)
@@ -144,29 +140,28 @@ lint: | install-lint ## check style, code, links and figures; needs no build
 
 .PHONY: check
 check: ## run the tests that each change has to pass; the last line counts them
-ifeq ($(SUITES),lint)
-check: lint
-else
 check: install-check $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(CHECK_ARCHES))
-	@tests/run.py $(SUITES)
-endif
+	@$(FOR_T) $(CHECK) $(T)
 
 .PHONY: check-fast
 check-fast: install-check $(B)/perf/.built $(REPORT_BUILT) ## run lint and the quick tests
-	@tests/run.py --fast
+	@$(CHECK) -m 'not (long or machine or slow)' $(T)
 
 .PHONY: check-all
 check-all: ## run all tests on each base; takes hours
 check-all: install-all $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(ALL_ARCHES))
-	@tests/run.py --all $(SUITES)
-ifeq ($(BASE)$(SUITES),6.12)
+	@$(FOR_T) $(CHECK) --slow $(T)
+ifeq ($(BASE)$(T),6.12)
 	@for base in $(filter-out 6.12,$(BASES)); do \
 		gone=$$($(MAKE) build/source/linux-source-$$base.tar.xz BASE=$$base 2>&1 | \
 			sed -n 's/^source: \(Debian has no\)/\1/p'); \
-		if [ "$$gone" ]; then BASE=$$base tests/run.py --all --skip="$$gone"; \
+		if [ "$$gone" ]; then echo "no tests of $$base: $$gone"; \
 		else $(MAKE) check-all BASE=$$base LINUX=; fi || exit; \
 	done
 endif
+
+.PHONY: machines
+machines: install-machines $(call MACHINE,$(filter-out slow,$(MACHINES)))
 
 .PHONY: linux
 linux: $(B)/linux.built ## prepare the tree: Debian's source of Linux with our files and patches
@@ -213,7 +208,7 @@ deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built
 
 .PHONY: fresh
 fresh: | install-fresh ## run the commands of README in a clean Debian, and some of HARDWARE.md
-	@scripts/debian/fresh.sh $(SUITE) "$(SUITES)"
+	@scripts/debian/fresh.sh $(SUITE) '$(T)'
 
 .PHONY: clean
 clean: ## empty build/
@@ -226,12 +221,13 @@ INSTALL_build = build $(ARCH)
 INSTALL_emulator = build emulator
 INSTALL_report = build report
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
-INSTALL_check = $(if $(filter slow,$(NEEDS)),$(INSTALL_all),\
-	build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check)
+INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
+INSTALL_machines = $(if $(filter slow,$(MACHINES)),$(INSTALL_all),\
+	build $(filter-out slow,$(MACHINES)))
 INSTALL_bench = build $(BENCH_ARCHES) bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
-INSTALLS := $(addprefix install-,lint build emulator report check all bench deb fresh)
+INSTALLS := $(addprefix install-,lint build emulator report check machines all bench deb fresh)
 
 .PHONY: always kvm $(INSTALLS)
 $(INSTALLS): install-%:

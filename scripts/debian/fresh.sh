@@ -6,7 +6,7 @@
 # committed repository. `make demo` runs twice. `make deb`, which takes hours, is left out. Then the
 # commands of HARDWARE.md follow that a root without a kernel of its own can run. Those that need
 # KVM or a PMU may fail: their messages are in the log.
-# The log is build/fresh-SUITE.log. TESTS are the suites of `make check`, all of them by default. A
+# The log is build/fresh-SUITE.log. TESTS are arguments of pytest: `make check` runs only these. A
 # BASE other than 6.12 is passed to make. The logs of the clone, which messages of failures name,
 # are kept in build/fresh-SUITE.logs/.
 set -euo pipefail
@@ -25,7 +25,7 @@ leave() {
 	local logs
 	if [ -d "$root/home/newcomer/clone/build/log" ]; then
 		rm -rf "$root.logs" && mkdir "$root.logs"
-		logs=("$root"/home/newcomer/clone/build/{log,"${BASE:-6.12}/check"}/*.log)
+		logs=("$root"/home/newcomer/clone/build/log/*.log)
 		cp "${logs[@]}" "$root.logs/" 2> /dev/null || true
 	fi
 	"${SUDO[@]}" umount -lq "$root"/{proc,sys,dev/shm,dev/pts,dev,} 2> /dev/null || true
@@ -71,7 +71,7 @@ mapfile -t hardware < <(commands HARDWARE.md | grep -x -e 'make demo .*' -e 'mak
 	echo "# $suite, commit $(git rev-parse HEAD)"
 	for command in "${visit[@]}" "make demo" "${hardware[@]}"; do
 		[[ $command != make* ]] || command+=$base
-		[[ $command != "make check"* ]] || command+=" SUITES='$tests'"
+		[[ $command != "make check"* ]] || command+=" T=$(printf %q "$tests")"
 		start=$SECONDS
 		echo "\$ $command"
 		newcomer "$command" || {

@@ -21,8 +21,7 @@ SLOW = "CHECK_SLOW" in os.environ  # `make check-all`: tests may take long
 # Settings of the make that runs the tests: commands of the tests do not get them. They do get
 # LINUX, without which make would fetch Debian's source of a base other than 6.12.
 SAID_TO_MAKE = set(
-    "MAKEFLAGS MAKELEVEL MFLAGS V DEBUG SUITES TOPIC BENCH CONFIG WORKLOAD EVENTS RUN "
-    "TIMEOUT".split()
+    "MAKEFLAGS MAKELEVEL MFLAGS V DEBUG T TOPIC BENCH CONFIG WORKLOAD EVENTS RUN TIMEOUT".split()
 )
 # the sender of the commits, whatever name this machine's user has
 IDENTITY = {

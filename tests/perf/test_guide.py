@@ -9,19 +9,14 @@ real machine (HARDWARE.md, README.md) run there as well.
 """
 
 import doctest
-import os
 import platform
 import re
 import unittest
 
+from bench import layout
 from tests.harness import guide
-from tests.harness.env import BASE, CHECK, TOP, in_guest, words
+from tests.harness.env import BASE, TOP, in_guest, words
 from tests.harness.truth import LEAVES
-
-OUT = CHECK / "guide"
-os.environ["BENCH_OUT"] = str(OUT)  # do not overwrite the results of `make bench`
-
-from bench import layout  # pylint: disable=wrong-import-position
 
 MACHINES = "arm64 emulator"
 MINUTES = 2

@@ -133,7 +133,7 @@ class BadInput(unittest.TestCase):
         for verb in verbs:
             with self.subTest(verb):
                 done = run(
-                    "make", verb, f"BASE={base}", "SUITES=", cwd=self.dir, env={**env, "LINUX": ""}
+                    "make", verb, f"BASE={base}", "T=", cwd=self.dir, env={**env, "LINUX": ""}
                 )
                 self.assertEqual(done.returncode, 2)
                 step, said, end = done.stdout.splitlines()
