@@ -43,11 +43,10 @@ declare -A packages_for=(
 		$(command -v npm > /dev/null || echo nodejs npm)"
 	# checkpatch.pl comes with Linux; pylint reads what the scripts import
 	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
-		hunspell hunspell-en-gb
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client
-		python3-jsonschema python3-pygments python3-pytest python3-pytest-xdist"
+		python3-jsonschema python3-pytest python3-pytest-xdist"
 	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema python3-pytest
 		python3-pytest-timeout python3-pytest-xdist"
 	[bench]="python3-numpy chromium chromium-driver python3-selenium"

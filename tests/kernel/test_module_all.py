@@ -183,13 +183,6 @@ class X86(unittest.TestCase):
             said,
         )
 
-    def test_periods_strictly_alternate_after_the_first_two(self):
-        found = self.periods("alternate")
-        self.assertGreater(len(found), 200)
-        self.assertEqual(found[:2], [self.LONG] * 2)
-        self.assertEqual(set(found[2::2]), {self.WINDOW})
-        self.assertEqual(set(found[3::2]), {self.LONG})
-
     def test_window_is_as_long_as_it_says(self):
         """The difference is the time of the timer and the handler."""
         stream = perfdata.read(self.share / "alternate.data").stream()

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.harness import perfdata
 from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, native, run
 from tests.harness.pristine import GUEST, HOST, IMAGE, pristine
-from tests.harness.truth import Truth, check_shares, predicted, read_truth
+from tests.harness.truth import Truth, predicted, read_truth
 
 MINUTES = 1
 MACHINES = "arm64"
@@ -98,8 +98,7 @@ refused() {{
 refused group perf record -q -o group.data -e "$group" -- echo ran
 refused single perf record -q -o single.data -e cycles/period=100000/u -e cycles/period=99700,alt-period=300/u -- echo ran
 refused jitter perf record -q -o jitter.data -e faults/period=3,alt-period=3,alt-period-jitter=1/u -- echo ran
-refused functions perf functions record -q --windows-only -o functions.data -- echo ran
-mv -f group.data single.data jitter.data functions.data /share || true
+mv -f group.data single.data jitter.data /share || true
 """
 )
 
@@ -169,14 +168,6 @@ def facts(recording: Path) -> list[tuple]:
 
 class Ways(unittest.TestCase):
     """The same run, recorded or passed on in other ways."""
-
-    def test_plain_recording_is_true(self):
-        """The other recordings are compared with this one."""
-        recording = perfdata.read(path("plain"))
-        periods = [sample.period for sample in recording.stream()]
-        self.assertGreater(len(periods), 900)
-        self.assertEqual((set(periods[::2]), set(periods[1::2])), ({LONG}, {WINDOW}))
-        check_shares(self, functions(path("plain")), truth(), WINDOW)
 
     def check(self, name: str, pipe: bool = False) -> None:
         """Sums, report and samples are those of the plain recording."""
@@ -322,20 +313,12 @@ class OldKernel(unittest.TestCase):
 
     def test_alternating_event(self):
         """One sentence tells; no program runs, nothing is recorded, nothing falls back."""
-        for name in ("group", "single", "jitter", "functions"):
+        for name in ("group", "single", "jitter"):
             with self.subTest(name):
                 *text, status = (SHARE / f"{name}.out").read_text().splitlines()
                 self.assertEqual(int(status), 255)
                 self.assertNotIn("ran", text)
                 sentences = [line for line in text if line.strip()]
-                if name == "functions":
-                    at = sentences.index(
-                        "perf functions: this kernel has no alternate periods: "
-                        "there are three ways out:"
-                    )
-                    self.assertEqual(len(sentences[at:]), 5, sentences)
-                    self.assertIn("perf functions record --no-window", sentences[-1])
-                    del sentences[at:]
                 self.assertEqual(
                     len(
                         [

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import struct
-import subprocess
 import unittest
 from pathlib import Path
 
@@ -95,29 +94,6 @@ class Identity(unittest.TestCase):
             "--kallsyms",
             kallsyms,
         )
-
-    def test_perf_map(self):
-        """Each process has its own /tmp/perf-PID.map."""
-        pids = [
-            subprocess.run(
-                ["sh", "-c", "echo $$"], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for _ in "12"
-        ]
-        paths = [Path(f"/tmp/perf-{pid}.map") for pid in pids]
-        expected = {}
-        recording = Windows()
-        for pid, path, name in zip(pids, paths, ("one", "two")):
-            self.addCleanup(path.unlink)
-            path.write_text(f"{BASE:x} 40 jit {name}\n{BASE + 0x40:x} 40 other {name}\n")
-            recording.pid = int(pid)
-            recording.writer.comm(recording.where(), "jit")
-            recording.map("//anon", BASE)
-            recording.window(BASE, BASE + 0x3F)
-            recording.window(BASE, BASE + 0x40)
-            expected |= {(f"jit {name}", "[JIT]"): (1, 1), (f"other {name}", "[JIT]"): (1, 0)}
-        # the script has the path of the map instead
-        self.assertEqual(native(recording.write(DATA / "map.data")), expected)
 
     def test_jitdump(self):
         """perf inject --jit finds the functions in a JIT's dump."""

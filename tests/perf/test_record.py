@@ -15,8 +15,8 @@ import unittest
 from itertools import pairwise
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, PERF, functions, in_guest, must, run
-from tests.harness.truth import LEAVES, check_shares, read_truth
+from tests.harness.env import CHECK, PERF, in_guest, must, run
+from tests.harness.truth import LEAVES, read_truth
 
 MINUTES = 2
 MACHINES = "arm64"
@@ -332,10 +332,6 @@ class Default(unittest.TestCase):
             deviation = width / 3**0.5
             mean = sum(found) / len(found)
             self.assertLess(abs(mean - period), 4 * deviation / len(found) ** 0.5)
-
-    def test_table(self):
-        truth = read_truth((SHARE / "truth").read_text())
-        check_shares(self, functions(SHARE / "default.data"), truth, WINDOW)
 
 
 class Samples(unittest.TestCase):

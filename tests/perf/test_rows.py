@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of rows per process and per kind of core: --by process and --by pmu."""
+"""Tests of rows per kind of core: --by pmu."""
 
 import json
 import unittest
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, must, run
-from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.recording import LONG, WINDOW, Recording
 
 DATA = CHECK / "rows"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -19,53 +19,6 @@ def rows(path: Path, *options: object) -> dict[str, int]:
         *(PERF, "functions", "report", "-i", path, "-j", "--share", "discard", *options), stderr=-1
     )
     return {row["symbol"]: row["windows"]["samples"] for row in json.loads(text)["functions"]}
-
-
-class Processes(unittest.TestCase):
-    def test_threads(self) -> None:
-        """All threads are in the row of their process, which has the last name of the first one."""
-        recording = Windows(pid=500)
-        for tid in 501, 502:
-            recording.writer.task(pw.FORK, recording.where(tid), recording.where())
-            recording.writer.comm(recording.where(tid), f"thread {tid}")
-        for tid in 500, 501, 501, 502:
-            recording.sample(0x1000, LONG, 1, tid=tid)
-            recording.sample(0x1000, WINDOW, 1, tid=tid)
-        recording.writer.comm(recording.where(), "renamed")
-        # the first thread ends before the others
-        recording.writer.task(pw.EXIT, recording.where(), recording.where())
-        for _ in range(3):
-            recording.sample(0x2000, LONG, 1, tid=502)
-            recording.sample(0x2000, WINDOW, 1, tid=502)
-        recording.pid = 600
-        recording.writer.comm(recording.where(), "other")
-        recording.window(0x1000)
-        # a new process has the PID of the first one
-        recording.pid = 500
-        recording.writer.task(pw.FORK, recording.where(), pw.Where(0, 600, 600))
-        recording.window(0x1000)
-        recording.window(0x1000)
-        path = recording.write(DATA / "processes.data")
-        text = must(
-            *(PERF, "functions", "report", "-i", path, "--share", "discard", "--by", "process"),
-            *("-x", ",", "-F", "#"),
-            stderr=-1,
-        )
-        found = sorted(line.split(",")[0::2] for line in text.splitlines()[1:])
-        self.assertEqual(found, [["500:other", "2"], ["500:renamed", "7"], ["600:other", "1"]])
-        self.assertEqual(rows(path, "--by", "pid"), rows(path, "--by", "process"))
-        self.assertEqual(
-            rows(path, "--by", "pid,comm"),
-            {
-                "500:renamed;program": 1,
-                "500:renamed;thread 501": 2,
-                "500:renamed;thread 502": 4,
-                "500:other;other": 2,
-                "600:other;other": 1,
-            },
-        )
-        sums = must(PERF, "functions", "report", "-i", path, "--by", "pid,comm", "--sums", "-")
-        self.assertEqual(sums.splitlines()[1], "by\tprocess,comm\t0")
 
 
 class Cores(unittest.TestCase):

@@ -236,10 +236,7 @@ try process perf functions top --windows-only -p 999999
 try delay perf functions top --windows-only --delay 0
 try last perf functions top --windows-only --last=-1
 try words perf functions top --windows-only --last much
-try by perf functions top --windows-only --by nonsense
-try field perf functions top --windows-only -F FOO -- benchmark 0 1
 try output perf functions top --windows-only -o file
-try both perf functions top --windows-only -M ipc -e cycles
 try buffers perf functions top --windows-only -v -p 999999
 try own perf functions top --windows-only -v -p 999999 -m 64K
 try locked python3 /share/drop_capability.py {CAP_IPC_LOCK} perf functions top -v -p 999999
@@ -472,9 +469,6 @@ class WithoutTerminal(unittest.TestCase):
             ("delay", "--delay takes a number from 0.1"),
             ("last", "--last takes a number from 0"),
             ("words", "--last takes a number from 0"),
-            ("by", "no --by nonsense, there are: symbol"),
-            ("field", "no column FOO in this recording, there are: symbol # CPI"),
-            ("both", "-M chooses the events"),
         ):
             with self.subTest(name):
                 lines, status = said(name)

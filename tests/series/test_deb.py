@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
-from tests.harness.truth import LEAVES, check_shares, read_truth
+from tests.harness.truth import LEAVES
 
 SLOW = True
 MINUTES = 90
@@ -291,12 +291,7 @@ class Installed(unittest.TestCase):
 
 
 class InstalledArm64(Installed):
-    """The machine has a PMU, so the table must agree with the benchmark."""
-
-    def test_shares(self):
-        check_shares(
-            self, self.native, read_truth((self.share / "truth").read_text()), 300, most=0.95
-        )
+    """The machine has a PMU."""
 
 
 class InstalledX86(Installed):
