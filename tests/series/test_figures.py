@@ -79,11 +79,7 @@ class Readme(unittest.TestCase):
             self.assertIn(f"| {title} | {figures} |", readme)
 
     def test_length(self):
-        for name, most in {
-            "README.md": 150,
-            "CONTRIBUTING.md": 150,
-            "results/README.md": 200,
-        }.items():
+        for name, most in {"README.md": 150, "results/README.md": 200}.items():
             self.assertLessEqual(len((TOP / name).read_text().splitlines()), most, name)
 
 
