@@ -68,7 +68,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def order(item: pytest.Item) -> tuple:
         group = declared(item, "LOCK", str(item.path))
-        return declared(item, "ALONE", False), -minutes[group], group, str(item.path)
+        own = declared(item, "MINUTES", 0)
+        return declared(item, "ALONE", False), -minutes[group], group, -own, str(item.path)
 
     dropped = [item for item in items if not is_wanted(item)]
     config.hook.pytest_deselected(items=dropped)
@@ -86,8 +87,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if lock := declared(item, "LOCK", ""):
             item.add_marker(pytest.mark.xdist_group(lock))
         if length:
-            # other suites and a slow host have to be expected
-            limit = 10 + 3 * length if not config.option.slow else 300
+            # it may wait for a kernel that another suite builds
+            limit = 30 + 3 * length if not config.option.slow else 300
             item.add_marker(pytest.mark.timeout(60 * limit))
 
 
