@@ -295,10 +295,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def shown(url: str) -> str:
-    """Returns the URL of a database for messages and titles, without user and password."""
-    return re.sub(
-        r"([?&])(user|(ssl)?password)=[^&]*&?", r"\1", re.sub(r"//[^@/]*@", "//", url)
-    ).rstrip("?&")
+    """Returns the URL of a database for messages and titles, without what may be secret.
+
+    Only parameters that say where the database is are shown: libpq knows several with a secret, and
+    their names may be escaped.
+    """
+    place, _, query = re.sub("//[^/@]*@", "//", url, count=1).partition("?")
+    if "://" not in place:  # maybe keywords and values
+        place = re.sub("=.*", "=...", place, flags=re.S)
+    place = re.sub(r"^(\w+:/*)?.*@", r"\1", place)  # a password with a slash
+    known = [word for word in query.split("&") if re.match("(host|hostaddr|port|dbname)=", word)]
+    return "?".join([place, *filter(None, ["&".join(known)])])
+
+
+def told(url: str, error: Exception) -> str:
+    """Returns in one line what libpq said, without parts of the URL that shown() leaves out."""
+    text = " ".join(re.sub(r"\sIs the server running [^?]*\?", "", str(error)).split())
+    if text.startswith("connection to server"):
+        return text
+    return re.sub('"(.*)"', lambda quoted: quoted[0] if quoted[1] in shown(url) else "...", text)
 
 
 def check(args: argparse.Namespace) -> None:
@@ -361,10 +376,11 @@ def database(url: str, writes: bool) -> Iterator:
         try:
             connection = psycopg2.connect(url, connect_timeout=10)
         except psycopg2.OperationalError as error:
-            why = " ".join(re.sub(r"\sIs the server running [^?]*\?", "", str(error)).split())
             raise ReportError(
-                f"{shown(url)}: {why}: correct the URL, or start the server"
+                f"{shown(url)}: {told(url, error)}: correct the URL, or start the server"
             ) from None
+        except psycopg2.ProgrammingError as error:  # libpq cannot read the URL
+            raise ReportError(f"{shown(url)}: {told(url, error)}: correct the URL") from None
         try:
             if not writes:
                 connection.set_session("repeatable read", readonly=True)

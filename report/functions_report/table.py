@@ -177,13 +177,20 @@ def is_diff(table: Table) -> bool:
 
 
 def check_folder(path: Path) -> None:
-    """Raises ReportError if there can be no file of this name."""
+    """Raises ReportError if there can be no file of this name, or if it must not be replaced."""
     if not is_stdout(path) and (path.is_dir() or not Path(os.path.realpath(path)).parent.is_dir()):
         raise ReportError(
             f"{path}: is a folder: name a file in it"
             if path.is_dir()
             else f"{path}: there is no such folder: make it first"
         )
+    if is_regular(path) and path.exists() and not is_writable(path):
+        raise ReportError(f"{path}: is read-only: name another file, or make it writable")
+
+
+def is_writable(path: Path) -> bool:
+    """Returns whether a file may be replaced; root keeps what nobody may write, too."""
+    return os.access(path, os.W_OK) and path.stat().st_mode & 0o222 != 0
 
 
 def write_output(path: Path, content: bytes) -> None:
@@ -226,10 +233,16 @@ def write_stdout(content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Writes a file beside this one, which then takes its place."""
+    """Writes a file beside this one, which then takes its place and its mode."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     try:
-        new.write_bytes(content)
+        new.unlink(missing_ok=True)  # of a process that was killed
+        private = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with open(os.open(new, private, 0o666 if mode is None else 0o600), "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(content)
         os.replace(new, path)
     finally:
         new.unlink(missing_ok=True)

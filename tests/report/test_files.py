@@ -101,6 +101,44 @@ class Files(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (1, f"functions-report: {why}\n"))
         self.assertEqual((folder / "data").read_bytes(), before)
 
+    def written(self) -> list[tuple[list[object], Path]]:
+        """Commands that write a file each, without its name, which stands last."""
+        return [
+            ([PERF, "functions", "report", self.data, "--sums"], self.dir / "perf.sums"),
+            *(
+                ([REPORT, self.data, f"--{option}"], self.dir / f"out.{option}")
+                for option in ("sums", "html", "pprof", "openmetrics")
+            ),
+            ([REPORT, self.data, "--plot"], self.dir / "out.svg"),
+        ]
+
+    def test_mode_of_a_file_that_is_written_again(self):
+        """It stays, so that a private file stays private. A new file has that of the umask."""
+        for command, path in self.written():
+            with self.subTest(path.name):
+                must(*command, path, stderr=subprocess.DEVNULL, umask=0o027)
+                self.assertEqual(path.stat().st_mode & 0o777, 0o640)
+                for mode in 0o600, 0o664:
+                    path.write_text("old")
+                    path.chmod(mode)
+                    must(*command, path, stderr=subprocess.DEVNULL)
+                    self.assertEqual(path.stat().st_mode & 0o777, mode)
+                    self.assertNotEqual(path.read_bytes(), b"old")
+
+    def test_read_only_files_stay(self):
+        """Also those of root, who may write them."""
+        for command, path in self.written():
+            with self.subTest(path.name):
+                path.write_text("old")
+                path.chmod(0o444)
+                done = run(*command, path, stderr=subprocess.PIPE)
+                program = "perf functions" if command[0] == PERF else "functions-report"
+                why = "is read-only: name another file, or make it writable"
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(done.stderr.splitlines()[-1], f"{program}: {path}: {why}")
+                self.assertEqual(path.read_text(), "old")
+                self.assertEqual(path.stat().st_mode & 0o777, 0o444)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -135,6 +135,38 @@ class Store(unittest.TestCase):
         self.assertEqual(found, (DATA / "one.sums").read_bytes())
 
 
+class Secrets(unittest.TestCase):
+    """Messages about a database, which a log may keep, tell no password."""
+
+    def test_messages_tell_no_password(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            place = f"127.0.0.1:{closed.getsockname()[1]}/db"
+            for url in (
+                f"postgresql://user:S3cret@{place}",
+                f"postgresql://{place}?user=x&password=S3cret",
+                f"postgresql://{place}?user=x&sslpassword=S3cret&password=S3cret",
+                f"postgresql://{place}?application_name=x&user=x&password=S3cret&connect_timeout=9",
+                f"postgresql://{place}?pass%77ord=S3cret",
+                f"postgresql://{place}?password=S3cret@home",
+                f"postgresql://user:S3%zzcret@{place}",
+                f"postgresql://user:S3/cret@{place}",
+                f"postgresql://user:S3@cret@{place}",
+                f"postgresql://user:S3?cret@{place}",
+                f"postgresql://{place}?password=S3cret%zz",
+                f"postgresql://{place}?user=x&paßword=S3cret",
+                "postgresql://[user:S3cret@127.0.0.1/db",
+                f"postgresql:user:S3cret@{place}",
+                "host=127.0.0.1 dbname=db user=x password=S3cret",
+                "password='S3cret' host=127.0.0.1",
+            ):
+                with self.subTest(url):
+                    done = run(REPORT, "--from", url)
+                    self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1), done)
+                    self.assertRegex(done.stdout, "^functions-report: (postgresql:|host=|password)")
+                    self.assertNotRegex(done.stdout, "(?i)S3|cret")
+
+
 class Range(Store):
     """The ranges that can be asked for."""
 

@@ -844,6 +844,12 @@ static int replace_sums(const char *path, const struct stat *old,
 	return err;
 }
 
+/* Another file could take the place of one that must not be written, even by root. */
+static bool is_read_only(const char *path, const struct stat *st)
+{
+	return !(st->st_mode & 0222) || access(path, W_OK);
+}
+
 static int functions_write_sums(const char *path, const struct function_table *table)
 {
 	struct stat st;
@@ -853,11 +859,16 @@ static int functions_write_sums(const char *path, const struct function_table *t
 		err = function_table__write(table, stdout);
 	else if (stat(path, &st))
 		err = replace_sums(path, NULL, table);
+	else if (S_ISREG(st.st_mode) && is_read_only(path, &st))
+		err = -EROFS;
 	else if (S_ISREG(st.st_mode))
 		err = replace_sums(path, &st, table);
 	else
 		err = write_sums_to(open(path, O_WRONLY), table);	/* for example a pipe */
-	if (err)
+	if (err == -EROFS)
+		pr_err("perf functions: %s: is read-only: name another file, or make it writable\n",
+		       path);
+	else if (err)
 		pr_err("perf functions: %s: %s: name another file\n", path, strerror(-err));
 	return err;
 }
