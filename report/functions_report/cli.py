@@ -23,6 +23,7 @@ from .table import (
     is_stdout,
     is_stream,
     paths,
+    unit_of,
     write_output,
     write_stdout,
 )
@@ -323,6 +324,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         note = flame.why_none(error)
         event, tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
     data["flame"] = {"event": event, "columns": table["columns"], "root": tree, "note": note}
+    data["flame"]["unit"] = unit_of(table, event)
     data["warnings"] = list(perf.warnings)
     if arguments.interval:
         data["timeline"] = page.timeline_data(

@@ -21,6 +21,8 @@ from .sums import why_unknown
 
 Table = dict[str, Any]
 VERSION = 2  # of the JSON
+# that names of events end with
+UNITS = "cycles|instructions|faults|misses|loads|stores|references|branches|switches|migrations"
 
 
 class Perf:
@@ -169,6 +171,13 @@ def whole(item: Any) -> Any:
 def has_window(table: Table) -> bool:
     """Returns whether a table has a window, or a sample of an event that samples itself."""
     return bool(table["windows"]["samples"] or table["samples"])
+
+
+def unit_of(table: Table, event: str | None) -> str:
+    """Returns the unit of an event's counts: nanoseconds, or what is counted, if its name tells."""
+    unit = next((one["unit"] for one in table["events"] if one["name"] == event), "events")
+    noun = re.search(f"(?:^|[-_.])({UNITS})$", event or "")
+    return noun[1] if noun and unit == "events" else unit
 
 
 def is_diff(table: Table) -> bool:

@@ -353,6 +353,21 @@ class Truth(Sums):
         self.assertIn((0x2000, "CPI"), missed["samples"])
         self.assertIn((0x1000, "BM/KI"), missed["samples"])
 
+    def test_note_of_windows(self):
+        """Nobody has to act on windows from which no value comes."""
+        path = Late().write(DATA / "late.data")
+        for source, is_noted in ("best", False), ("samples", False), ("windows", True):
+            for options in (), ("--correct",):
+                words = *options, "--source", source, path
+                done = run(PERF, "functions", "report", *words, stderr=-1)
+                self.assertEqual("windows of cycles end 60.0 events late" in done.stderr, is_noted)
+        words = "--correct", path
+        self.assertIn(
+            "--correct changes windows, but no value comes from them: leave it out, or add"
+            " --source windows\n",
+            run(PERF, "functions", "report", *words, stderr=-1).stderr,
+        )
+
     def test_coverage(self):
         for samples in 1, 10, 100, 1000, 10000:
             for frequency in False, True:

@@ -568,6 +568,10 @@ class Flames(Case):
     def test_flame_graph(self):
         self.open(DATA / "chains.html")
         self.browser.one("#tab-flame").click()
+        self.assertEqual(
+            self.browser.one("#flame .legend").text.split("\n")[0],
+            "Width: cycles, 67\u202f500 cycles in all",
+        )
         frames, expected = self.frames(), self.inclusive()
         width = self.browser.run("return document.querySelector('#flame .chart').clientWidth")
         self.assertEqual(
@@ -580,7 +584,7 @@ class Flames(Case):
             cpi = f"{cycles / instructions:.1f}" if instructions else "–"
             says = (
                 f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the cycles;"
-                f" {windows} windows; CPI {cpi}"
+                f" {cycles:_} cycles; {windows} windows; CPI {cpi}".replace("_", "\u202f")
             )
             wanted.append((says, len(chain), share * width))
         seen = sorted(

@@ -2,9 +2,7 @@
 // The facts about the recording.
 
 import { element, plainTable } from './element.js';
-import { ROWS } from './values.js';
-
-const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
+import { ROWS, number } from './values.js';
 
 function fact(name, value, warn) {
 	return element(

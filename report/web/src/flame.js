@@ -4,7 +4,7 @@
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
 import { element, svg } from './element.js';
-import { CLASSES, format, interval, isRate, matcher, quantiles, valueIn } from './values.js';
+import { CLASSES, amount, format, interval, isRate, matcher, quantiles, valueIn } from './values.js';
 
 const CHAINS = 'perf functions record --call-graph fp,4 --user-callchains -- COMMAND';
 const CELL = 22;
@@ -41,7 +41,7 @@ function depth(node) {
 }
 
 export function flameView(panel, data) {
-	const { columns, event, root: tree } = data;
+	const { columns, event, unit, root: tree } = data;
 	const choices = columns.filter(({ role }) => role !== 'count');
 	const rates = choices.filter(isRate);
 	const first = rates.find(differs) ?? rates[0] ?? choices[0];
@@ -94,7 +94,7 @@ export function flameView(panel, data) {
 	const chartElement = element('div', {
 		class: 'chart',
 		role: 'tree',
-		'aria-label': `Flame graph, width is ${event}`,
+		'aria-label': `Flame graph, width is ${event} in ${unit}`,
 	});
 	const hint = element('output', { class: 'hint' });
 	panel.append(
@@ -131,7 +131,8 @@ export function flameView(panel, data) {
 		return [
 			node.name,
 			share,
-			`${node.windows.matched} windows`,
+			amount(node.value, unit),
+			tree.windows.samples ? `${node.windows.matched} windows` : '',
 			`${column.name} ${format(value, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
 			weak ? 'weak: do not rely on this value' : '',
@@ -243,6 +244,7 @@ export function flameView(panel, data) {
 						: `${limits[i - 1]} – ${limits[i]}`
 		);
 		legend.replaceChildren(
+			element('span', { class: 'width' }, `Width: ${event}, ${amount(tree.value, unit)} in all`),
 			element('strong', {}, column.name),
 			...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
 			swatch('url(#hatch3)', 'not supported'),

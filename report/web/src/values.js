@@ -49,6 +49,23 @@ export const isShare = ({ role }) => role === 'share';
 // Others have bars from 0.
 export const isRate = ({ role }) => role !== 'share' && role !== 'count';
 
+export const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
+
+// A count of events with its unit.
+export function amount(count, unit) {
+	const times = [
+		[1e9, 's'],
+		[1e6, 'ms'],
+		[1e3, 'µs'],
+		[1, 'ns'],
+	];
+	const [size, name] = times.find(([size]) => count >= size) ?? times[3];
+
+	return unit === 'nanoseconds'
+		? `${Number((count / size).toPrecision(3))} ${name}`
+		: `${number(count)} ${unit}`;
+}
+
 export function interval(bounds, column) {
 	return bounds ? `${format(bounds[0], column)} … ${format(bounds[1], column)}` : '';
 }

@@ -286,7 +286,7 @@ int function_print__browse(const struct function_print *print, struct function_c
 	};
 	int ret = -ENOMEM;
 
-	if (function_layout__init(&browser.layout, print))
+	if (function_layout__init(&browser.layout, print, /*fp=*/NULL))
 		return -ENOMEM;
 	browser.rows = calloc(print->nr_rows, sizeof(*browser.rows));
 	if (!browser.rows)

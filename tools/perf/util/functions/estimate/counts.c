@@ -180,26 +180,28 @@ void function_counts__exit(struct function_counts *counts)
 }
 
 /**
- * function_table__width - choose the event whose counts are widths in a flame graph
+ * function_counts__width - choose the event whose counts are widths in a flame graph
+ * @counts: the events of the table
  * @table: the table
+ * @columns: its columns
  *
- * Return: cycles, or else the first leader; of those that open windows, if there are any. NULL if
- * the table is empty.
+ * Return: the event of the share that rows are sorted by if nothing else is asked for, which stands
+ *	   for time. If there is no such share, the first leader; of those that open windows, if
+ *	   there are any. NULL if the table is empty.
  */
-const char *function_table__width(const struct function_table *table)
+const char *function_counts__width(const struct function_counts *counts,
+				   const struct function_table *table,
+				   const struct function_columns *columns)
 {
+	const struct function_column *share =
+		&columns->columns[function_columns__default_sort(columns)];
 	bool is_auto = function_table__has_share(table, FUNCTION_SHARE_AUTO);
-	const char *first = NULL;
 
+	if (function_column__is_share(share) && counts_find_event(counts, share->event) >= 0)
+		return share->event;
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct event_set *set = table->sets[i];
-		int cycles = event_set__find(set, "cycles");
-
-		if (is_auto && !event_set__has_share(set, FUNCTION_SHARE_AUTO))
-			continue;
-		first = first ?: set->events[0];
-		if (!cycles || (cycles > 0 && !is_auto))
-			return set->events[cycles];
+		if (!is_auto || event_set__has_share(table->sets[i], FUNCTION_SHARE_AUTO))
+			return table->sets[i]->events[0];
 	}
-	return first;
+	return NULL;
 }

@@ -21,6 +21,8 @@ struct function_counts {
 int function_counts__init(struct function_counts *counts, const struct function_table *table,
 			  const struct function_columns *columns);
 void function_counts__exit(struct function_counts *counts);
-const char *function_table__width(const struct function_table *table);
+const char *function_counts__width(const struct function_counts *counts,
+				   const struct function_table *table,
+				   const struct function_columns *columns);
 
 #endif /* __PERF_FUNCTIONS_COUNTS_H */

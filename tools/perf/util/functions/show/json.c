@@ -186,10 +186,10 @@ static void json_windows(struct function_sums *const *sums, size_t nr, bool is_i
 }
 
 /* Prints the events of all groups with their units, and the one for the widths of flame graphs. */
-static void json_all_events(const struct function_table *table,
+static void json_all_events(const struct function_print *print,
 			    const struct function_counts *counts, FILE *fp)
 {
-	const char *width = function_table__width(table);
+	const char *width = function_counts__width(counts, print->table, print->columns);
 
 	fputs(" \"events\": [", fp);
 	for (unsigned int i = 0; i < counts->nr_events; i++) {
@@ -442,7 +442,7 @@ int function_print__json(const struct function_print *print, FILE *fp)
 	json_windows(table->sums, table->nr_sums,
 		     function_by__is(table->by, FUNCTION_BY_CHILDREN), fp);
 	fputs(",\n", fp);
-	json_all_events(table, &counts, fp);
+	json_all_events(print, &counts, fp);
 	json_columns(print->columns, print->tree, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {

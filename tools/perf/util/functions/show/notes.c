@@ -16,6 +16,8 @@
 #include "../estimate/effect.h"
 #include "notes.h"
 
+#define SHORT_WINDOW	1000	/* a period that may be as short as calls */
+
 /* @side is "before: " or "after: " in a comparison. */
 #define note(side, fmt, ...) pr_warning("perf functions: %s" fmt "\n", side, ##__VA_ARGS__)
 
@@ -215,6 +217,21 @@ static void note_skids(const char *side, const struct function_table *table)
 	}
 }
 
+static bool is_clock(const char *event)
+{
+	return !strcmp(event, "cpu-clock") || !strcmp(event, "task-clock");
+}
+
+/* Returns what shortens windows of a leader, or does without them. */
+static const char *way_to_shorten(const char *leader, double length)
+{
+	if (is_clock(leader))	/* The kernel has no timer below 10,000 ns. */
+		return "let each event sample by itself with perf functions record, as in -e cpu-clock,page-faults";
+	return length > 2 * SHORT_WINDOW ?
+	       "record with perf functions record, or with a shorter period such as -c 1000" :
+	       "record with perf functions record";
+}
+
 /* Windows that are long should nevertheless lie in one function. */
 static void note_lengths(const char *side, const struct function_table *table)
 {
@@ -225,6 +242,7 @@ static void note_lengths(const char *side, const struct function_table *table)
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const char *leader = table->sets[i]->events[0];
 		double all, mixed = samples_in_mixtures(&columns, leader, &all);
+		double length = mean_length(table, leader);
 		char *name;
 
 		/* Sets are sorted by their leaders. */
@@ -234,8 +252,9 @@ static void note_lengths(const char *side, const struct function_table *table)
 			continue;
 		name = function_text__printable(leader);
 		note(side,
-		     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are marked: record with perf functions record, or with a shorter period such as -c 1000",
-		     mean_length(table, leader), name ?: "events", 100 * mixed / all);
+		     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are marked: %s",
+		     length, is_clock(leader) ? "ns" : name ?: "events", 100 * mixed / all,
+		     way_to_shorten(leader, length));
 		free(name);
 	}
 out:
@@ -319,14 +338,16 @@ out:
 	function_columns__exit(&samples);
 }
 
-static void note_effects(const char *side, const struct function_table *table, bool is_corrected)
+static void note_effects(const char *side, const struct function_table *table,
+			 const struct function_columns *columns, bool is_corrected)
 {
+	const bool uses_windows = uses(table, columns, FUNCTION_SOURCE_WINDOWS);
 	bool is_known = false;
 
 	if (function_table__set_effects(table))
 		return;
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		char *added = function_effect__describe(table->sets[i]);
+		char *added = uses_windows ? function_effect__describe(table->sets[i]) : NULL;
 
 		if (added && !is_corrected)
 			note(side,
@@ -339,8 +360,13 @@ static void note_effects(const char *side, const struct function_table *table, b
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
-	note_skids(side, table);
-	if (is_corrected && !is_known)
+	if (uses_windows)
+		note_skids(side, table);
+	if (is_corrected && !uses_windows &&
+	    function_table__has_source(table, FUNCTION_SOURCE_WINDOWS))
+		note(side,
+		     "--correct changes windows, but no value comes from them: leave it out, or add --source windows");
+	else if (is_corrected && !is_known)
 		note(side,
 		     "--correct has changed nothing, because it needs share mode auto, a group that counts instructions, and several windows: use perf functions record, and record for longer");
 }
@@ -453,7 +479,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 		       const struct function_table *table, const struct function_columns *columns)
 {
 	note_recording(side, table, columns);
-	note_effects(side, table, notes->is_corrected);
+	note_effects(side, table, columns, notes->is_corrected);
 	/* Event samples need no windows. */
 	if (!function_table__has_source(table, FUNCTION_SOURCE_SAMPLES))
 		note_lengths(side, table);

@@ -237,34 +237,68 @@ static bool has_intervals(const struct function_print *print, unsigned int field
 	       !function_column__is_count(&print->columns->columns[print->fields[field]]);
 }
 
-/* Cuts names so that the columns fit on the screen. */
-static void fit_labels(struct function_layout *layout)
+/* Returns true if a field to print has a weak value. */
+static bool has_weak(const struct function_print *print, unsigned int field)
+{
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		if (print->columns->rows[r].values[print->fields[field]].is_weak)
+			return true;
+	}
+	return false;
+}
+
+/* A table that is printed to memory goes to stdout later. */
+static bool is_terminal(FILE *fp)
+{
+	int fd = fileno(fp);
+
+	return isatty(fd < 0 ? STDOUT_FILENO : fd) || pager_in_use();
+}
+
+static bool uses_color(FILE *fp)
+{
+	return perf_use_color_default < 0 ? is_terminal(fp) : perf_use_color_default;
+}
+
+/* Returns the room of a field with the blank before it. */
+static int width_of(const struct function_layout *layout, unsigned int field)
+{
+	const int interval = layout->interval_widths[field];
+
+	return 1 + layout->widths[field] + layout->marked[field] + (interval ? 1 + interval : 0);
+}
+
+/* Cuts names so that the columns fit on the screen. A column that still does not is left out. */
+static void fit(struct function_layout *layout)
 {
 	const struct function_print *print = layout->print;
 	int width = layout->key_width, most;
 
-	for (unsigned int i = 0; i < print->nr_fields; i++) {
-		width += 1 + layout->widths[i];
-		if (layout->interval_widths[i])
-			width += 1 + layout->interval_widths[i];
-	}
+	for (unsigned int i = 0; i < print->nr_fields; i++)
+		width += width_of(layout, i);
 	most = max(layout->key_width - (width - print->width), LEAST_LABEL);
-	if (width <= print->width || most >= layout->key_width)
-		return;
-
-	layout->key_width = max_t(int, most, strlen(layout->key));
-	for (size_t i = 0; i < print->table->nr_sums; i++)
-		shorten(layout->labels[i], layout->key_width);
+	if (width > print->width && most < layout->key_width) {
+		layout->key_width = max_t(int, most, strlen(layout->key));
+		for (size_t i = 0; i < print->table->nr_sums; i++)
+			shorten(layout->labels[i], layout->key_width);
+	}
+	width = layout->key_width;
+	layout->nr_fields = 0;
+	while (layout->nr_fields < print->nr_fields &&
+	       (width += width_of(layout, layout->nr_fields)) <= print->width)
+		layout->nr_fields++;
 }
 
 /**
  * function_layout__init - lay a table out in columns
  * @layout: the layout
  * @print: the output
+ * @fp: the output file, NULL for a screen that shows weak values by their colour
  *
  * Return: 0, or -ENOMEM.
  */
-int function_layout__init(struct function_layout *layout, const struct function_print *print)
+int function_layout__init(struct function_layout *layout, const struct function_print *print,
+			  FILE *fp)
 {
 	char buf[FUNCTION_INTERVAL_SIZE];
 	size_t nr_cells = 0;
@@ -274,9 +308,12 @@ int function_layout__init(struct function_layout *layout, const struct function_
 	layout->key_width = strlen(layout->key);
 	layout->widths = calloc(print->nr_fields ?: 1, sizeof(*layout->widths));
 	layout->interval_widths = calloc(print->nr_fields ?: 1, sizeof(*layout->interval_widths));
+	layout->marked = calloc(print->nr_fields ?: 1, sizeof(*layout->marked));
+	layout->nr_fields = print->nr_fields;
 	layout->labels = function_table__labels(print->table, FUNCTION_LABEL_WIDTH);
 	layout->cells = calloc(print->nr_rows * print->nr_fields + 1, sizeof(*layout->cells));
-	if (!layout->widths || !layout->interval_widths || !layout->labels || !layout->cells) {
+	if (!layout->widths || !layout->interval_widths || !layout->marked || !layout->labels ||
+	    !layout->cells) {
 		function_layout__exit(layout);
 		return -ENOMEM;
 	}
@@ -285,6 +322,8 @@ int function_layout__init(struct function_layout *layout, const struct function_
 		layout->widths[i] = function_text__width(function_layout__title(layout, i));
 		if (has_intervals(print, i))
 			layout->interval_widths[i] = strlen(FUNCTION_INTERVAL_TITLE);
+		/* The screen of perf functions top has no colours. */
+		layout->marked[i] = fp && (print->width || !uses_color(fp)) && has_weak(print, i);
 	}
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &print->columns->rows[r];
@@ -304,7 +343,7 @@ int function_layout__init(struct function_layout *layout, const struct function_
 		}
 	}
 	if (print->width)
-		fit_labels(layout);
+		fit(layout);
 	return 0;
 }
 
@@ -318,6 +357,7 @@ void function_layout__exit(struct function_layout *layout)
 	layout->labels = NULL;
 	zfree(&layout->widths);
 	zfree(&layout->interval_widths);
+	zfree(&layout->marked);
 	zfree(&layout->cells);
 }
 
@@ -346,29 +386,6 @@ const char *function_layout__title(const struct function_layout *layout, unsigne
 	return layout->print->columns->columns[layout->print->fields[field]].name;
 }
 
-/* Returns true if a field to print has a weak value. */
-static bool has_weak(const struct function_print *print, unsigned int field)
-{
-	for (size_t r = 0; r < print->nr_rows; r++) {
-		if (print->columns->rows[r].values[print->fields[field]].is_weak)
-			return true;
-	}
-	return false;
-}
-
-/* A table that is printed to memory goes to stdout later. */
-static bool is_terminal(FILE *fp)
-{
-	int fd = fileno(fp);
-
-	return isatty(fd < 0 ? STDOUT_FILENO : fd) || pager_in_use();
-}
-
-static bool uses_color(FILE *fp)
-{
-	return perf_use_color_default < 0 ? is_terminal(fp) : perf_use_color_default;
-}
-
 static const char *color_of(const struct function_print *print, unsigned int field,
 			    const struct function_value *value)
 {
@@ -382,7 +399,7 @@ static const char *color_of(const struct function_print *print, unsigned int fie
 
 /* Weak values are grey, or without colours, marked. */
 static void print_row(const struct function_layout *layout, const struct function_row *row,
-		      const bool *marked, FILE *fp)
+		      FILE *fp)
 {
 	const struct function_print *print = layout->print;
 	const char *label = function_layout__label(layout, row);
@@ -390,13 +407,13 @@ static void print_row(const struct function_layout *layout, const struct functio
 	char buf[FUNCTION_INTERVAL_SIZE];
 
 	fprintf(fp, "%s%*s", label, layout->key_width - function_text__width(label), "");
-	for (unsigned int i = 0; i < print->nr_fields; i++) {
+	for (unsigned int i = 0; i < layout->nr_fields; i++) {
 		const struct function_value *value = &row->values[print->fields[i]];
 
 		color_fprintf(fp, color_of(print, i, value), " %*s", layout->widths[i],
 			      layout->cells[first + i]);
-		if (marked[i])
-			fputs(value->is_weak ? "?" : i + 1 < print->nr_fields ? " " : "", fp);
+		if (layout->marked[i])
+			fputs(value->is_weak ? "?" : i + 1 < layout->nr_fields ? " " : "", fp);
 		if (layout->interval_widths[i])
 			fprintf(fp, " %*s", layout->interval_widths[i],
 				function_print__interval(print, row, i, buf));
@@ -477,36 +494,27 @@ static void print_sources(const struct function_print *print, FILE *fp)
 int function_print__table(const struct function_print *print, FILE *fp)
 {
 	struct function_layout layout;
-	bool *marked;
 
-	if (function_layout__init(&layout, print))
+	if (function_layout__init(&layout, print, fp))
 		return -ENOMEM;
-	marked = calloc(print->nr_fields ?: 1, sizeof(*marked));
-	if (!marked) {
-		function_layout__exit(&layout);
-		return -ENOMEM;
-	}
-
 	if (print->time)
 		fprintf(fp, "# --time %s\n", print->time);
 	if (print->intervals)
 		fputs("# " FUNCTION_INTERVAL_NOTE "\n", fp);
 	fprintf(fp, "%-*s", layout.key_width, layout.key);
-	for (unsigned int i = 0; i < print->nr_fields; i++) {
+	for (unsigned int i = 0; i < layout.nr_fields; i++) {
 		const char *name = function_layout__title(&layout, i);
 
-		marked[i] = !uses_color(fp) && has_weak(print, i);
-		fprintf(fp, " %*s%s", layout.widths[i] + marked[i] - function_text__width(name), "",
-			name);
+		fprintf(fp, " %*s%s",
+			layout.widths[i] + layout.marked[i] - function_text__width(name), "", name);
 		if (layout.interval_widths[i])
 			fprintf(fp, " %*s", layout.interval_widths[i], FUNCTION_INTERVAL_TITLE);
 	}
 	fputc('\n', fp);
 	for (size_t r = 0; r < print->nr_rows; r++)
-		print_row(&layout, &print->columns->rows[r], marked, fp);
+		print_row(&layout, &print->columns->rows[r], fp);
 	print_sources(print, fp);
 
-	free(marked);
 	function_layout__exit(&layout);
 	return 0;
 }

@@ -43,6 +43,8 @@ struct function_layout {
 	int key_width;
 	int *widths;		/* by field */
 	int *interval_widths;	/* by field, 0 where there is none */
+	bool *marked;		/* by field: a mark follows weak values */
+	unsigned int nr_fields;	/* that fit on the screen */
 	char **labels;		/* by place in the table */
 	char (*cells)[FUNCTION_CELL_SIZE];	/* by row and field */
 };
@@ -53,7 +55,8 @@ const char *function_print__cell(const struct function_print *print,
 const char *function_print__interval(const struct function_print *print,
 				     const struct function_row *row, unsigned int field,
 				     char buf[FUNCTION_INTERVAL_SIZE]);
-int function_layout__init(struct function_layout *layout, const struct function_print *print);
+int function_layout__init(struct function_layout *layout, const struct function_print *print,
+			  FILE *fp);
 void function_layout__exit(struct function_layout *layout);
 const char *function_layout__label(const struct function_layout *layout,
 				   const struct function_row *row);
