@@ -67,7 +67,7 @@ examples:
   functions-report --html change.html --before old*.data --after new*.data
   functions-report --plot figure.svg perf.data                  a picture, or .png
   functions-report --pprof profile.pb.gz perf.data              for pprof, Grafana, speedscope
-  functions-report --openmetrics - --limit 10 perf.data         for Prometheus
+  functions-report --openmetrics web.prom --label service=web perf.data     for Prometheus
   functions-report --sums hosts.sums a.data b.data              sums: inputs of reports, too
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
@@ -118,6 +118,15 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         help="write the first functions as OpenMetrics text; with --from, those of each build and "
         "host",
+    )
+    output.add_argument(
+        "--label",
+        metavar="NAME=VALUE",
+        type=openmetrics.label,
+        action="append",
+        default=[],
+        help="with --openmetrics: give each value this label, too, so that files of several "
+        "services can be in one folder; may be repeated",
     )
     output.add_argument("--sums", metavar="FILE", type=Path, help="write a sums file")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs: BEFORE and AFTER")
@@ -207,6 +216,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         result.error(f"--{' and --'.join(to_stdout)} are both -: name a file for one of them")
     if arguments.fields and not arguments.plot:
         result.error("--fields goes with --plot: add --plot FILE")
+    if arguments.label and not arguments.openmetrics:
+        result.error("--label goes with --openmetrics: add --openmetrics FILE")
     if arguments.interval and not arguments.html:
         result.error("--interval goes with --html: add --html FILE")
     others = arguments.store, arguments.sums, arguments.diff, arguments.before, arguments.after
@@ -564,7 +575,11 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
     if arguments.openmetrics:
         table = perf.table(arguments.inputs, *shown)
         openmetrics.write(
-            arguments.openmetrics, labelled(arguments, perf, table), table, arguments.limit or 20
+            arguments.openmetrics,
+            labelled(arguments, perf, table),
+            table,
+            arguments.limit or 20,
+            arguments.label,
         )
     if prints(arguments):
         options = [*shown, *([f"--limit={arguments.limit}"] if arguments.limit else [])]

@@ -5,8 +5,10 @@ All values are gauges: they are those of the recordings or the span of time that
 asked for, and go down when that changes.
 """
 
+import argparse
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +55,26 @@ def key(function: Table) -> tuple:
     return function["symbol"], function["dso"], function["address"]
 
 
+def label_names(by: str) -> tuple[str, str, str]:
+    """Returns the names of the labels of a row."""
+    return "function" if by == "symbol" else by.replace(",", "_"), "dso", "address"
+
+
 def labels(by: str, function: Table) -> Labels:
     """Returns the labels of a row; one without a value is left out."""
     address = function["address"]
-    found = {
-        "function" if by == "symbol" else by.replace(",", "_"): function["symbol"],
-        "dso": function["dso"],
-        "address": "" if address is None else f"{address:#x}",
-    }
-    return {name: value for name, value in found.items() if value}
+    values = function["symbol"], function["dso"], "" if address is None else f"{address:#x}"
+    return {name: value for name, value in zip(label_names(by), values) if value}
+
+
+def label(text: str) -> tuple[str, str]:
+    """NAME=VALUE of the command line."""
+    name, equals, value = text.partition("=")
+    if not (equals and value and re.fullmatch("(?!__)[a-zA-Z_][a-zA-Z0-9_]*", name)):
+        raise argparse.ArgumentTypeError(
+            f"{text}: a label is NAME=VALUE, as in service=web; NAME has letters, digits and _"
+        )
+    return name, os.fsencode(value).decode("utf-8", "replace")
 
 
 class Families:
@@ -88,12 +101,14 @@ class Families:
         for key_of, name, meaning, unit in WINDOWS:
             self.add(PREFIX + name, meaning, unit, where, function["windows"][key_of])
         for event in events:
+            count = function["events"][event["name"]]["count"]
+            is_time = event["unit"] == "nanoseconds"
             self.add(
                 PREFIX + "events",
                 "Events of the recording, as estimated from its windows or samples",
-                event["unit"],
+                "seconds" if is_time else event["unit"],
                 {**where, "event": event["name"]},
-                function["events"][event["name"]]["count"],
+                count / 10**9 if is_time else count,
             )
 
     def add_metrics(self, where: Labels, columns: Iterable[Table], function: Table) -> None:
@@ -124,12 +139,21 @@ class Families:
             )
 
 
-def text_of(tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> bytes:
-    """The text of the first functions of the whole table in each table, which has labels."""
+def text_of(
+    tables: Iterable[tuple[Labels, Table]], whole: Table, top: int, own: Sequence[tuple[str, str]]
+) -> bytes:
+    """The text of the first functions of the whole table in each table, which has labels.
+
+    own: labels of all values. Raises ReportError for one that a value has already.
+    """
     family, generate = library()
     families = Families(family)
     wanted = {key(function) for function in whole["functions"][:top]}
-    for where, table in tables:
+    for place, table in tables:
+        where = {**dict(own), **place}
+        for name, _ in own:
+            if name in place or name in ("event", "column", *label_names(table["by"])):
+                raise ReportError(f"--label {name}: values have this label: take another name")
         for name, meaning, number in (
             ("lost_records", "Lost records", table["lost"]),
             ("throttle_records", "Throttle records", table["throttled"]),
@@ -143,6 +167,12 @@ def text_of(tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> b
     return generate(families)
 
 
-def write(path: Path, tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> None:
+def write(
+    path: Path,
+    tables: Iterable[tuple[Labels, Table]],
+    whole: Table,
+    top: int,
+    own: Sequence[tuple[str, str]],
+) -> None:
     """Writes the text, which is UTF-8 in any locale. Raises ReportError."""
-    write_output(path, text_of(tables, whole, top))
+    write_output(path, text_of(tables, whole, top, own))

@@ -20,9 +20,12 @@ from pathlib import Path
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.harness import fleet, reports, servers, sumsfile
+from tests.harness import fleet
+from tests.harness import perfwrite as pw
+from tests.harness import reports, servers, sumsfile
 from tests.harness.env import CHECK, PERF, must, run
-from tests.harness.recording import Windows
+from tests.harness.eventsamples import KINDS
+from tests.harness.recording import Recording, Windows
 from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries, Simulation
 
@@ -335,6 +338,45 @@ class OpenMetrics(Case):
             told = sum(value for key, value in counts if ("event", event) in key)
             counted = sum(one.counts[place] for one in host.intervals if not one.is_broken)
             self.assertEqual(told, counted)
+
+    def test_files_of_several_services(self):
+        """All can be in the folder that a node exporter reads: no series is in two of them."""
+        paths = [path for _, path in self.hosts(2)]
+        files, labels = [], [("service=web", "zone=a"), ("service=db", "zone=a")]
+        for path, own in zip(paths, labels):
+            words = [word for label in own for word in ("--label", label)]
+            options = "--openmetrics", "-", "--top", 5, *words
+            files.append(self.samples(must(REPORT, *options, path, stderr=subprocess.DEVNULL)))
+        for name in files[0].keys() & files[1].keys():
+            self.assertFalse(files[0][name].keys() & files[1][name].keys(), name)
+        for file, own in zip(files, labels):
+            for series in file.values():
+                for key in series:
+                    self.assertLessEqual({tuple(one.split("=")) for one in own}, key)
+
+    def test_times_are_in_seconds(self):
+        """OpenMetrics has no other unit for them."""
+        clock = pw.Event("task-clock", 1, 1, [1], 10**6, sample_type=KINDS)
+        recording = Recording([[clock]])
+        for _ in range(1500):
+            recording.sample(0x1000, 10**6)
+        path = recording.write(self.dir / "clock.data")
+        seen = self.samples(must(REPORT, "--openmetrics", "-", path, stderr=subprocess.DEVNULL))
+        self.assertEqual([*seen["perf_functions_events_seconds"].values()], [1.5])
+        self.assertFalse([name for name in seen if name.endswith("nanoseconds")])
+
+    def test_wrong_labels(self):
+        path = self.hosts(1)[0][1]
+        form = "a label is NAME=VALUE, as in service=web; NAME has letters, digits and _"
+        for label in "service", "service=", "=web", "a-b=c", "__name__=x", "1=2":
+            why = f"argument --label: {label}: {form}"
+            words = "--openmetrics", "-", "--label", label, path
+            self.refused(re.escape(why), REPORT, *words, status=2)
+        for label in "function=x", "dso=x", "address=x", "event=x", "column=x":
+            why = f"--label {label[:-2]}: values have this label: take another name"
+            self.refused(why, REPORT, "--openmetrics", "-", "--label", label, path)
+        why = "--label goes with --openmetrics: add --openmetrics FILE"
+        self.refused(why, REPORT, "--label", "service=web", path, status=2)
 
     def test_store(self):
         """The text has the first functions of all, for each build on each host."""
