@@ -86,7 +86,7 @@ class Perf:
             for line in output:
                 lines.append(line)
                 if line == b"}\n":  # no other line of an object is the same
-                    yield self.parse(b"".join(lines).decode("utf-8", "replace"))
+                    yield self.parse(b"".join(lines).decode("utf-8", "replace"), "time")
                     lines.clear()
 
     def table_of_sums(self, sums: str | Path, *options: str, what: str) -> Table:
@@ -105,10 +105,12 @@ class Perf:
         """The table that perf makes with these arguments."""
         return self.parse(self.run(*arguments, what=what))
 
-    def parse(self, text: str) -> Table:
-        """The table of perf's JSON. Raises ReportError."""
+    def parse(self, text: str, *more: str) -> Table:
+        """The table of perf's JSON, which has these members, too. Raises ReportError."""
         try:
-            return checked(json.loads(text, strict=False, parse_constant=lambda _name: None))
+            table = json.loads(text, strict=False, parse_constant=lambda _name: None)
+            need(table, *more)
+            return checked(table)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ReportError(
                 f"{self.program} functions report -j wrote JSON that functions-report cannot read: "
@@ -142,14 +144,10 @@ def is_stream(name: str) -> bool:
 def checked(table: Table) -> Table:
     """The table, in which no whole number is a string. Raises ValueError if it is of another
     version, or lacks what is needed of it."""
+    need(table, "version")
     if table["version"] != VERSION:
         raise ValueError(f"it has version {table['version']}, not {VERSION}")
-    needed = {
-        *("by", "inline", "columns", "functions"),
-        *(("before", "after") if is_diff(table) else ("windows", "events", "width", "groups")),
-    }
-    if not needed <= table.keys():
-        raise ValueError(f"there is no {', '.join(sorted(needed - table.keys()))}")
+    need_all(table)
     for recorded in (table["before"], table["after"]) if is_diff(table) else (table,):
         for name in {"groups", "throttled", "lost", "windows"} & recorded.keys():
             recorded[name] = whole(recorded[name])
@@ -157,6 +155,45 @@ def checked(table: Table) -> Table:
         for name in {"address", "windows"} & function.keys():
             function[name] = whole(function[name])
     return table
+
+
+# members of a function, of a table and of a comparison
+OF_FUNCTION = "label", "symbol", "dso", "address", "metrics"
+OF_ROW = *OF_FUNCTION, "windows", "samples", "events", "intervals", "weak"
+
+
+def need(item: Table, *names: str) -> None:
+    """Raises ValueError if an object lacks one of these members."""
+    missing = [name for name in names if name not in item]
+    if missing:
+        raise ValueError(f"there is no {', '.join(missing)}")
+
+
+def need_all(table: Table) -> None:
+    """Raises ValueError if a table or a comparison lacks what some output needs of it."""
+    need(table, "by", "inline", "columns", "functions")
+    for column in table["columns"]:
+        need(column, "name", "meaning", "unit", "role", "digits")
+    if is_diff(table):
+        need(table, "after")
+        for side in table["before"], table["after"]:
+            need(side, "groups", "throttled", "lost")
+        for function in table["functions"]:
+            need(function, *OF_FUNCTION, "status")
+            for change in function["metrics"].values():
+                need(change, "before", "after", "change", "interval", "significant")
+        return
+    need(table, "groups", "throttled", "lost", "windows", "samples", "events", "width")
+    for event in table["events"]:
+        need(event, "name", "unit")
+    events = [event["name"] for event in table["events"]]
+    for function in table["functions"]:
+        need(function, *OF_ROW)
+        need(function["windows"], "opened", "samples", "matched", "discarded")
+        need(function["events"], *events)
+        for event in events:
+            need(function["events"][event], "count")
+    need(table["windows"], "samples", "matched", "discarded")
 
 
 def whole(item: Any) -> Any:

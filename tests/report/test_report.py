@@ -7,7 +7,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.harness import reports, stacks
 from tests.harness.env import PERF, TOP, must, run
@@ -374,6 +376,48 @@ class CommandLine(unittest.TestCase):
             (done.returncode, done.stdout.partition(": name a ")[0]),
             (1, "functions-report: perf.data: there is no such file"),
         )
+
+    @staticmethod
+    def without_one(item: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+        """Copies of an object, each without one of its members; of a list, that of its first."""
+        pairs = enumerate(item[:1]) if isinstance(item, list) else [*item.items()]
+        for key, value in pairs:
+            if isinstance(item, dict):
+                yield f"{place}.{key}", {name: item[name] for name in item if name != key}
+            for inner, copy in (
+                CommandLine.without_one(value, f"{place}.{key}")
+                if isinstance(value, (list, dict)) and key != "groups"
+                else ()
+            ):
+                whole = item.copy()
+                whole[key] = copy
+                yield inner, whole
+
+    def test_missing_members(self):
+        """An older or newer perf may not write all: one line says so, or nobody needs it."""
+        table = reports.table(NAMES[:2])
+        table["columns"] = table["columns"][:2]
+        change = reports.diff(table, table)
+        for name, made, words in (
+            ("table", table, ("--html", "page", "--pprof", "gz", "--openmetrics", "prom")),
+            ("diff", change, ("--html", "page", "--plot", "change.svg", "--diff", self.input)),
+        ):
+            for place, part in self.without_one(made):
+                if place.startswith(".functions.0.metrics.") and place.count(".") == 4:
+                    continue  # a row may lack a metric
+                (self.dir / f"perf.{name}").write_text(json.dumps(part))
+                done = run(REPORT, "--perf", self.perf, *words, self.input, cwd=self.dir)
+                with self.subTest(place=place):
+                    if done.returncode:
+                        member = place.rpartition(".")[2]
+                        why = f"{self.perf} functions report -j wrote JSON that functions-report"
+                        self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
+                        self.assertIn(f"functions-report: {why} cannot read: there is no ", done.stdout)
+                        # this one tells a comparison from a table
+                        self.assertIn("windows" if place == ".before" else member, done.stdout)
+                    else:
+                        self.assertEqual(done.stdout, "")
+            (self.dir / f"perf.{name}").write_text(json.dumps(made))
 
     def test_nothing_half_written(self):
         """No file may be longer than 100 KiB, as if the disk were full."""
