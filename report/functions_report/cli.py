@@ -5,6 +5,7 @@ import argparse
 import math
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -600,9 +601,16 @@ def complete(result: argparse.ArgumentParser) -> None:
     argcomplete.autocomplete(result)
 
 
+def end(number: int, _frame: object) -> None:
+    """Ends the command at a signal, so that temporary files are removed."""
+    raise SystemExit(128 + number)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
     arguments = parse(words)
+    for number in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, end)
     try:
         make(arguments)
     except BrokenPipeError:

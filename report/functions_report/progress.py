@@ -66,7 +66,11 @@ class Progress:
                     command, stdout=output, stderr=errors, **streams(command)
                 )
             with process:
-                said = self.listen(ours, text)
+                try:
+                    said = self.listen(ours, text)
+                except BaseException:
+                    process.kill()
+                    raise
         finally:
             os.close(ours)
             self.clear()

@@ -2,7 +2,9 @@
 """functions-report: its command line, its pictures, and its pages of real recordings."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.harness import reports, stacks
+from tests.harness import reports, servers, stacks
 from tests.harness.env import PERF, TOP, must, run
 from tests.harness.reports import DATA, NAMES, REPORT, report
 from tests.harness.simulation import Libraries, Simulation
@@ -418,6 +420,39 @@ class CommandLine(unittest.TestCase):
                     else:
                         self.assertEqual(done.stdout, "")
             (self.dir / f"perf.{name}").write_text(json.dumps(made))
+
+    def test_signals(self):
+        """Whatever it does, and with a terminal or not: no temporary file is left, and no perf."""
+        perf, folder = self.dir / "slow", self.dir / "tmp"
+        folder.mkdir()
+        perf.write_text(f"#!/bin/sh\necho $$ > {self.dir}/pid\nexec sleep 600\n")
+        perf.chmod(0o755)
+        words = [REPORT, "--perf", perf, "--html", self.dir / "page", self.input]
+        quoted = " ".join(map(str, words))
+        for number in signal.SIGTERM, signal.SIGHUP:
+            for command in words, ["script", "-qec", f"exec {quoted}", "/dev/null"]:
+                with self.subTest(signal=number, terminal=command is not words):
+                    (self.dir / "pid").unlink(missing_ok=True)
+                    command = [*map(str, command)]
+                    with subprocess.Popen(
+                        ["env", "PATH=/usr/bin:/bin", f"TMPDIR={folder}", *command],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                    ) as child:
+                        pid = servers.until(
+                            "perf", lambda: (self.dir / "pid").exists() and
+                            (self.dir / "pid").read_text().strip()
+                        )
+                        parent = re.search(
+                            r"PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text()
+                        )[1]
+                        self.assertTrue(list(folder.iterdir()))
+                        os.kill(int(parent), number)
+                        self.assertNotEqual(child.wait(60), 0)
+                    self.assertEqual(list(folder.iterdir()), [])
+                    self.assertFalse(Path(f"/proc/{pid}").exists())
+        self.assertFalse((self.dir / "page").exists())
 
     def test_nothing_half_written(self):
         """No file may be longer than 100 KiB, as if the disk were full."""
