@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tests.harness.env import CHECK, LINUX, must
+from tests.harness.env import CHECK, LINUX, TOP, must
 
 SLOW = True
 MINUTES = 10
@@ -30,6 +30,15 @@ class Documentation(unittest.TestCase):
             rf"({'|'.join(PAGES)}|perf_alt_period)\S*: (WARNING|ERROR|CRITICAL|warning|error)\b"
         )
         self.assertEqual([line for line in output.splitlines() if ours.search(line)], [])
+
+    def test_carets(self):
+        """asciidoc makes a superscript of what is between two of a paragraph, and drops both."""
+        manual = TOP / "tools/perf/Documentation/perf-functions.txt"
+        # blocks between lines of dashes, and indented paragraphs, are literal
+        text = re.sub(r"(?ms)^-----$.*?^-----$", "", manual.read_text())
+        for paragraph in re.split(r"\n(?:\+?\n)+|::\n", text):
+            if not paragraph.startswith(("\t", " ")):
+                self.assertLess(paragraph.count("^"), 2, paragraph)
 
     def test_man_pages_are_made_without_a_warning(self):
         """The man pages of perf that the series adds or changes."""
