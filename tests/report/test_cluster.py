@@ -7,6 +7,7 @@ The generator of the recordings adds up the sums that must come out.
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -95,6 +96,49 @@ def setUpModule() -> None:
 def tearDownModule() -> None:
     for path in FILES:
         path.unlink()
+
+
+class Readme(unittest.TestCase):
+    """The commands that start a cluster."""
+
+    def test_commands(self):
+        text = (TOP / "report/README.md").read_text(encoding="utf-8")
+        scheduler, worker, use = re.search(
+            r"^    (dask-scheduler) .*\n    (dask-worker [^#\n]*?) +#.*\n    (report/\S+.*)\n",
+            text,
+            re.M,
+        ).groups()
+        folder = DATA / "readme"
+        folder.mkdir(exist_ok=True)
+        file = folder / "scheduler.json"
+        file.unlink(missing_ok=True)
+        options = {
+            "cwd": folder,
+            "env": {"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
+        # a port that is free, and only for this machine
+        own = "--host 127.0.0.1 --port 0 --dashboard-address 127.0.0.1:0 --scheduler-file"
+        with contextlib.ExitStack() as stack:
+
+            def start(*command: object) -> None:
+                process = subprocess.Popen([*map(str, command)], **options)
+                stack.callback(process.wait)
+                stack.callback(process.terminate)
+
+            start(*scheduler.split(), *own.split(), file)
+            address = servers.until(
+                "scheduler",
+                lambda: file.exists() and file.stat().st_size and json.loads(file.read_text()),
+            )["address"]
+            start(*worker.replace("tcp://scheduler:8786", address).split())
+            words = use.replace("tcp://scheduler:8786", address).split()[:-1]
+            words[words.index("all.sums")] = str(DATA / "readme.sums")
+            done = run(*words, *FILES[:3], stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        one = must(PERF, "functions", "report", "--sums", "-", *FILES[:3], stderr=-1)
+        self.assertEqual((DATA / "readme.sums").read_text(), one)
 
 
 class Workers(unittest.TestCase):
