@@ -38,10 +38,21 @@ record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")
 perf=build/$BASE/perf/perf
 input=(-i "$new/perf.data" "${symbols[@]}")
-table=("$perf" functions report "${input[@]}" --percent-limit 0.1)
-# the script does not read members that sample
-[ "$MODEL" != none ] || table=("$perf" script "${input[@]}"
+script=("$perf" script "${input[@]}"
 	-s tools/perf/scripts/python/generate-function-metrics.py -- -s discard)
+table=("$perf" functions report "${input[@]}" --percent-limit 0.1)
+[ "$MODEL" != none ] || table=("${script[@]}")
+# The other two of the three commands that this project began with; the first one has recorded.
+show_others() {
+	[ "$MODEL" = none ] || {
+		printf '\nThis command prints the table of windows with a script:\n\n '
+		printf ' %s' "${script[@]/#"$new/"/"$out/"}"
+		echo
+	}
+	printf '\nThis command tests the event terms:\n\n'
+	printf "  (cd build/%s/linux/tools/perf && ../../../perf/perf" "$BASE"
+	printf " test attr 'alternate periods')\n\n"
+}
 
 trap 'rm -rf "$new"' EXIT
 rm -rf "$new"
@@ -104,7 +115,7 @@ if [ "$MODEL" != none ]; then
 	printf '\nThe truth, which the core model counts, and under it the values of each source.\n'
 	printf 'A ? marks a weak value, a ! one whose 95 %% interval misses the truth:\n\n'
 	cat "$out/compared.txt"
-	echo
+	show_others
 	machine model_about
 	[[ $MODEL = *kernel=on* ]] || machine no_kernel_about
 	exit
@@ -114,3 +125,4 @@ echo
 printf '\nThis command prints the table of perf functions. A ? marks a weak value:\n\n '
 printf ' %s' "$perf" functions report -i "$out/perf.data" "${symbols[@]}"
 echo
+show_others

@@ -11,11 +11,14 @@ import io
 import itertools
 import math
 import os
+import random
+import re
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections import defaultdict
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
@@ -54,12 +57,14 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 class Case(unittest.TestCase):
-    def assert_rows(self, found: str, expected: str) -> None:
+    def assert_rows(self, found: str, expected: str, but: frozenset[str] = frozenset()) -> None:
         """The same rows in the same order, with the same values; columns may be in another."""
         found, expected = rows(found), rows(expected)
         self.assertEqual(len(found), len(expected))
         for mine, other in zip(found, expected):
-            self.assertEqual(mine.keys(), other.keys() - {"weak"})
+            for title in but:
+                mine.pop(title, None)
+            self.assertEqual(mine.keys(), other.keys() - {"weak"} - but)
             for title, cell in mine.items():
                 if cell != other[title]:
                     close = math.isclose(float(cell), float(other[title]), rel_tol=1e-9)
@@ -91,7 +96,10 @@ class SameAsCommand(Case):
         """The table is that of perf functions report in both share modes."""
         libraries, path = Libraries(DATA), DATA / "random.data"
         for seed in range(RANDOM):
-            Simulation(seed, libraries).run(300, path)
+            simulation = Simulation(seed, libraries)
+            simulation.run(300, path)
+            # whose number is r001b?
+            but = frozenset(() if simulation.writer.cpuid else ("%IS", "%RI", "r001b/KI"))
             for share in "discard", "none":
                 command = "functions", "report", "-i", path, "--share", share, "-x", ","
                 expected = run(PERF, *command, stderr=-1).stdout
@@ -101,6 +109,104 @@ class SameAsCommand(Case):
                         if not rows(expected):
                             self.assertRegex(done.stderr, "no window")
                             continue
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        apart = re.search("no values of (.*): their events", done.stderr)
+                        apart = apart[1].split(", ") if apart else []
+                        self.assert_rows(done.stdout, expected, but.union(apart))
+
+
+class Samplers(Case):
+    """Groups whose members sample by themselves, as `perf functions record` records them."""
+
+    GROUP = (
+        ("cycles", 0, 0, LONG, WINDOW),
+        ("instructions", 0, 1, 5003),
+        ("branch-misses", 0, 5, 101),
+        ("cache-misses", 0, 3),
+    )
+
+    def recording(self, cpus: int = 1, flags: int = 0) -> Recording:
+        """Groups with one id per CPU: 1, 2 of cycles, 3, 4 of instructions ..."""
+        flags |= pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_EXCLUDE_KERNEL
+        group = [
+            pw.Event(name, kind, config, [cpus * place + cpu for cpu in range(1, cpus + 1)], *more)
+            for place, (name, kind, config, *more) in enumerate(self.GROUP)
+        ]
+        for event in group:
+            event.flags = flags
+        return Recording([group])
+
+    def test_interrupted_windows(self):
+        """A window in which a member samples is none; the next one is. Of the samples of two events
+        at once, the second has counted nothing."""
+        recording = self.recording()
+        sample = recording.sample
+
+        def window(address: int, instructions: int, interrupts: str = "") -> None:
+            sample(address, LONG, LONG, 9, 9)
+            if "begin" in interrupts:
+                sample(0x9000, 0, 0, 0, 0, number=3)
+            if "middle" in interrupts:
+                sample(0x9000, 100, 30, 1, 1, number=2)
+            if "end" in interrupts:
+                sample(address, WINDOW, instructions, 1, 0, number=3)
+                sample(address, 0, 0, 0, 0)
+            else:
+                sample(address, WINDOW, instructions, 1, 0)
+
+        for interrupts in "begin", "middle", "end":
+            window(0x1000, 10, interrupts)
+            window(0x1000, 100, "")
+            window(0x2000, 50, "")
+        path = recording.write(DATA / "interrupted.data")
+        f, g = self.read(path, "--sort=symbol")
+        self.assertEqual((f["#"], f["CPI"], f["DIS"]), ("3", "3.0", "0.0"))
+        self.assertEqual((g["#"], g["CPI"], g["DIS"]), ("3", "6.0", "0.0"))
+
+    def test_same_as_command(self):
+        """Random samples of all members on two CPUs and threads, with losses and throttling."""
+        for seed in range(RANDOM):
+            chance = random.Random(seed)
+            inherit = pw.FLAG_INHERIT if seed % 2 else 0
+            recording = self.recording(2, inherit)
+            values, due = defaultdict(int), defaultdict(int)
+            for _ in range(600):
+                cpu, tid = chance.randrange(2), chance.choice((100, 101))
+                where, kind = recording.where(tid, cpu), chance.random()
+                if kind < 0.02:
+                    recording.writer.lost(where, 1 + cpu, 2)
+                    continue
+                if kind < 0.06:
+                    what = chance.choice((pw.THROTTLE, pw.UNTHROTTLE))
+                    recording.writer.throttle(what, where, chance.randrange(1, 7))
+                    continue
+                sampler = chance.choices((0, 1, 2), (6, 2, 1))[0]
+                stream = cpu, tid if inherit else 0
+                is_first = chance.random() < 0.9  # no other event has overflowed at the same time
+                length = WINDOW if due[stream] else LONG
+                due[stream] ^= not sampler
+                own = []
+                for place in range(4):
+                    number = 2 * place + 1 + cpu
+                    count = length * (1, 0.5, 0.01, 0.02)[place] * chance.uniform(0.8, 1)
+                    values[number, stream] += round(count) if is_first else 0
+                    own.append((number, values[number, stream]))
+                recording.writer.sample(
+                    recording.groups[0][sampler],
+                    where,
+                    chance.choice((0x1000, 0x1000, 0x1000, 0x2000)),
+                    1,
+                    own,
+                    number=2 * sampler + 1 + cpu,
+                )
+            path = recording.write(DATA / "samplers.data")
+            for share in "discard", "none":
+                command = "functions", "report", "-i", path, "--share", share, "--source", "windows"
+                expected = run(PERF, *command, "-x", ",", stderr=-1).stdout
+                self.assertGreaterEqual(len(rows(expected)), 2)
+                for way in WAYS:
+                    with self.subTest(seed=seed, share=share, way=way):
+                        done = table(path, "-s", share, "--csv", way=way)
                         self.assertEqual(done.returncode, 0, done.stderr)
                         self.assert_rows(done.stdout, expected)
 
@@ -195,6 +301,30 @@ class Counts(Case):
         self.assertEqual({len(line) for line in lines}, {len(first)})
         self.refused(path, "no column FOO in this recording, there are: symbol # CPI", "--sort=FOO")
 
+    def test_one_line_ends_it(self):
+        """A full disk, and options that mean nothing."""
+        windows = Windows()
+        windows.window(0x1000)
+        path = windows.write(DATA / "full.data")
+        for way in WAYS:
+            command = ("/usr/bin/python3", SCRIPT, "-i", path)
+            if way == "script":
+                command = PERF, "script", "-i", path, "-s", SCRIPT
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run(
+                    command,
+                    stdout=full,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    check=False,
+                    env={**os.environ, "PYTHONPATH": str(MODULE)},
+                )
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, r"\A.*cannot be written: No space left on device\n\Z")
+        for option in "--limit=-1", "--limit=0", "--limit=many", "--share=auto", "--json":
+            with self.subTest(option):
+                self.refused(path, option.split("=", maxsplit=1)[0], option)
+
     def test_control_characters_in_names_are_escaped(self):
         """Control bytes, and bytes that are not UTF-8, in the name of an event."""
         events = (("cycles", 0, 0), ("instructions", 0, 1), ("x\x1b]0;il\x07\udcff", 4, 0x777))
@@ -250,17 +380,46 @@ class Cases(Case):
         path = recording.write(DATA / "single.data")
         self.refused(path, "counter group: record with perf functions record")
 
-    def test_member_that_samples(self):
-        """Each of its samples would end an interval of the leader."""
-        group = [
-            pw.Event("cycles", 0, 0, [1], LONG, WINDOW),
-            pw.Event("instructions", 0, 1, [2], 1000),
-        ]
-        recording = Recording([group])
-        recording.sample(0x1000, LONG, 1)
-        recording.sample(0x1000, WINDOW, 1)
-        path = recording.write(DATA / "own.data")
-        self.refused(path, "instructions samples by itself, which splits windows: record it")
+    def test_groups_without_a_common_event(self):
+        """Where each period is a window, all is counted: f has 10 mispredicts and 200 branches per
+        1000 instructions and g 50 and 200, whatever the periods. Else nobody can say."""
+        for periods in ((1000, 0), (100, 0)), ((1000, 0), (1000, 0)), ((10000, 300), (100, 0)):
+            recording = Recording(
+                [
+                    [
+                        pw.Event("cycles:u", 0, 0, [1], *periods[0]),
+                        pw.Event("instructions:u", 0, 1, [2]),
+                    ],
+                    [
+                        pw.Event("branches:u", 0, 4, [3], *periods[1]),
+                        pw.Event("branch-misses:u", 0, 5, [4]),
+                    ],
+                ]
+            )
+            period = periods[1][0]
+            for address, cycles, mispredicts in (0x1000, 2000, 50), (0x2000, 4000, 250):
+                for _ in range(period // 100):
+                    if periods[0][1]:
+                        recording.sample(address, 10000, 5000)
+                        recording.sample(address, 300, 150)
+                        continue
+                    for _ in range(cycles // 200):
+                        recording.sample(address, 1000, 200000 // cycles * 5)
+                for _ in range(10):
+                    recording.sample(address, period, period * mispredicts // 1000, group=1)
+            path = recording.write(DATA / "apart.data")
+            for way, share in itertools.product(WAYS, ("discard", "none")):
+                with self.subTest(periods=periods, way=way, share=share):
+                    done = table(path, "-s", share, "--csv", "--sort=symbol", way=way)
+                    cells = [(row["BM/KI"], row["branches/KI"]) for row in rows(done.stdout)]
+                    if periods[0][1]:
+                        self.assertEqual(cells, [("-", "-"), ("-", "-")])
+                        self.assertRegex(
+                            done.stderr, r"no values of BM/KI, branches/KI: their events are in"
+                        )
+                    else:
+                        self.assertEqual(cells, [("10.0", "200.0"), ("50.0", "200.0")])
+                        self.assertEqual(done.stderr, "")
 
     def test_no_window(self):
         windows = Windows()
@@ -319,6 +478,9 @@ class EventNames(unittest.TestCase):
     def test_others(self):
         """The number of another CPU's event means nothing; names have no periods."""
         self.check("r0011", ("r0011", 4, 0x11), cpu="GenuineIntel-6-85-4")
+        self.check("r11", ("r11:u", 4, 0x11))  # of a CPU that is not known
+        self.check("r3", ("r3", 4, 3))
+        self.check("event=0x11", ("cpu/event=0x11/", 4, 0x11), cpu=self.ARM)
         self.check("dummy", ("dummy:u", 1, 9))
         self.check("event=0x10", ("cpu/event=0x10,period=9/u", 9, 0x10))
 
@@ -375,6 +537,20 @@ class Scripts(unittest.TestCase):
             self.perf("generate-function-metrics-report", "-i", "a b", "--csv"),
             ["script", "-i", "a b", *script, "--csv"],
         )
+        self.assertEqual(
+            self.perf("generate-function-metrics-report", "-i", "a b", "--", "-s", "none"),
+            ["script", "-i", "a b", *script, "-s", "none"],
+        )
+
+    def test_usage(self):
+        """Each option that `perf script -l` advertises is one of the script's."""
+        text = (SCRIPT.parent / "bin/generate-function-metrics-report").read_text()
+        usage = re.search("(?m)^# args: (.*)", text)[1]
+        help_ = run("/usr/bin/python3", SCRIPT, "--help").stdout
+        for option in re.findall(r"(?<![\w-])--?\w[\w-]*", usage):
+            self.assertRegex(help_, rf"(?<!\S){option}\b")
+        for value in re.search(r"-s (\S+)\]", usage)[1].split("|"):
+            self.assertIn(value, re.search("--share {(.*?)}", help_)[1].split(","))
 
 
 if __name__ == "__main__":

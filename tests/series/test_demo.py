@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """`make demo`: the same table twice, programs of others, clear messages for bad input."""
 
+import csv
+import io
 import json
+import math
 import re
+import subprocess
 import unittest
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, must, run
+from tests.harness.env import CHECK, TOP, must, run
 from tests.harness.truth import LEAVES
 
 MINUTES = 2
@@ -38,7 +42,37 @@ def symbols() -> list[str]:
     return [line.split()[0] for line in TABLE.read_text().splitlines()[1:]]
 
 
+def printed(said: str, about: str) -> str:
+    """The command that `make demo` prints under a line about it."""
+    return re.search(rf"\nThis command {about}.*:\n\n *(.*)\n", said)[1]
+
+
+def values(command: str, *options: str) -> list[dict[str, str]]:
+    """The rows that a printed command writes as comma-separated values."""
+    text = subprocess.check_output(
+        " ".join((command, *options)), shell=True, cwd=TOP, text=True, stderr=subprocess.DEVNULL
+    )
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 class Demo(unittest.TestCase):
+    def check_commands(self, said: str) -> None:
+        """The script and the test of the terms work as printed; the script's values are those of
+        perf functions."""
+        about = "prints the table of windows" if "source: event" in said else "read the recording"
+        found = values(printed(said, about), "--csv")
+        report = re.search(r"\S+ functions report -i .*", said)[0].split(" --percent-limit")[0]
+        expected = values(report, "--source windows --share discard -x ,")
+        self.assertEqual([row["symbol"] for row in found], [row["symbol"] for row in expected])
+        for mine, other in zip(found, expected):
+            for title, cell in mine.items():
+                same = cell == other[title]
+                close = same or math.isclose(float(cell), float(other[title]), rel_tol=1e-9)
+                self.assertTrue(close, (mine["symbol"], title, cell, other[title]))
+        tested = run("sh", "-c", printed(said, "tests the event terms")).stdout
+        self.assertRegex(tested, r"Parsing of alternate periods *: Ok")
+        self.assertNotRegex(tested, r"(Setup struct perf_event_attr|alternate.*) *: FAILED")
+
     def test_benchmark_twice(self):
         first = demo()
         self.assertIn(TABLE.read_text(), first)
@@ -46,6 +80,7 @@ class Demo(unittest.TestCase):
         self.assertRegex(
             first, "perf record -T --sample-cpu (-b )?-e '{cycles/period=99700,alt-period=300/"
         )
+        self.check_commands(first)
         compared = first.partition("\nfunction ")[2]
         for name in LEAVES:
             ((true, windows, samples),) = re.findall(
@@ -73,6 +108,7 @@ class Demo(unittest.TestCase):
         header, *rows = [line.split() for line in TABLE.read_text().splitlines()]
         of = {row[0]: row[header.index("CPI")] for row in rows}
         self.assertEqual([of[name] for name in LEAVES], ["1.0"] * len(LEAVES))
+        self.check_commands(said)
 
     def test_debian_python(self):
         demo(
