@@ -17,9 +17,9 @@ Print a table of metrics (cycles per instruction, misses per 1000 instructions .
 
 The input is a recording of counter groups (`{leader,member,...}:S`) whose leader alternates
 between a long period and a short one, the window. A window that begins and ends in one function and
-thread is *matched*: what the group has counted in it is of that function. A window in which a
-member has interrupted is none. A recording with one small period can be read, too: there every
-interval is a window. `perf functions report` reads the same recordings, and prints much more.
+thread is *matched*: what the group has counted in it is of that function. One in which a member has
+interrupted is left out. With one small period, every interval is a window. `perf functions report`
+reads the same recordings, and prints much more.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import re
 import signal
 import struct
 import sys
-from collections import defaultdict, namedtuple
+from collections import Counter, defaultdict, namedtuple
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Set, Tuple
 
 IS_IN_PERF = "perf_trace_context" in sys.builtin_module_names  # run by perf script
@@ -66,20 +66,18 @@ HARDWARE, SOFTWARE, TRACEPOINT, HW_CACHE, RAW, FIRST_PMU = 0, 1, 2, 3, 4, 6
 # The events of METRICS: type and config, numbers on Arm's CPUs, and other names
 Event = namedtuple("Event", "name configs arm aliases")
 EVENTS = (
-    Event("cycles", [(HARDWARE, 0)], [0x11], ["cpu-cycles", "cpu_cycles"]),
-    Event("instructions", [(HARDWARE, 1)], [0x08], ["inst_retired"]),
-    Event(
-        "cache-references", [(HARDWARE, 2), (HW_CACHE, 0)], [4], ["l1d_cache", "l1-dcache-loads"]
-    ),
-    Event("cache-misses", [(HARDWARE, 3), (HW_CACHE, 0x10000)], [0x03], ["l1d_cache_refill"]),
-    Event("branch-misses", [(HARDWARE, 5)], [0x10, 0x22], ["br_mis_pred", "br_mis_pred_retired"]),
-    Event("dTLB-load-misses", [(HW_CACHE, 0x10003)], [0x05], ["l1d_tlb_refill"]),
-    Event("page-faults", [(SOFTWARE, 2)], [], ["faults"]),
-    Event("inst_spec", [], [0x1B], []),
+    Event("cycles", [(HARDWARE, 0)], [0x11], "cpu-cycles cpu_cycles"),
+    Event("instructions", [(HARDWARE, 1)], [0x08], "inst_retired"),
+    Event("cache-references", [(HARDWARE, 2), (HW_CACHE, 0)], [0x04], "l1d_cache l1-dcache-loads"),
+    Event("cache-misses", [(HARDWARE, 3), (HW_CACHE, 0x10000)], [0x03], "l1d_cache_refill"),
+    Event("branch-misses", [(HARDWARE, 5)], [0x10, 0x22], "br_mis_pred br_mis_pred_retired"),
+    Event("dTLB-load-misses", [(HW_CACHE, 0x10003)], [0x05], "l1d_tlb_refill"),
+    Event("page-faults", [(SOFTWARE, 2)], [], "faults"),
+    Event("inst_spec", [], [0x1B], ""),
 )
 BY_CONFIG = {config: event.name for event in EVENTS for config in event.configs}
 BY_ARM_NUMBER = {number: event.name for event in EVENTS for number in event.arm}
-BY_ALIAS = {alias: event.name for event in EVENTS for alias in event.aliases}
+BY_ALIAS = {alias: event.name for event in EVENTS for alias in event.aliases.split()}
 
 # terms that do not change what an event counts
 SETTINGS = r"$|(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|overwrite"
@@ -89,7 +87,6 @@ ATTR = struct.Struct("=I4x3Q8xQ96xQI")
 SAMPLE_READ = 1 << 4
 INHERIT, FREQ, DEFER_CALLCHAIN = 1, 10, 38  # numbers of the flags
 
-Counts = Dict[int, int]  # by event
 Function = Tuple[str, str, int]  # symbol, DSO, address of the symbol, or of what has none
 Place = Tuple[int, Function]  # the sampled address, and where it is
 Sums = Dict[str, int]  # of windows: WINDOWS, and the events in the matched ones
@@ -106,18 +103,14 @@ def fail(message: str) -> NoReturn:
     sys.exit(f"generate-function-metrics: {printable(message)}")
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        fail(f"{message}, see --help")
-
-
 def parse_options() -> argparse.Namespace:
     columns = "".join(f"  {m.column:6} {m.meaning}: {m.event} / {m.per or 1}\n" for m in METRICS)
-    parser = Parser(
+    parser = argparse.ArgumentParser(
         prog="generate-function-metrics",
         epilog=f"columns, if their events were recorded:\n{columns}  NAME/KI any other event",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.error = lambda message: fail(f"{message}, see --help")  # type: ignore
     add = parser.add_argument
     add("-s", "--share", choices=("discard", "none"), default="discard", help="windows that count")
     add("--sort", metavar="COLUMN", help="sort by this column, or symbol (default: %%CY, else #)")
@@ -141,17 +134,15 @@ class Attr:
         bits = f"{flags:064b}" if sys.byteorder == "big" else f"{flags:064b}"[::-1]
         self.inherit = bits[INHERIT] == "1"
         self.defers_callchain = bits[DEFER_CALLCHAIN] == "1"
-        self.samples = period > 0
         self.is_read = bool(sample_type & SAMPLE_READ) and self.type != TRACEPOINT
         # with a frequency only the kernel knows the long period
         self.period = 4 * self.alternate if bits[FREQ] == "1" else period
 
 
 def event_name(attr: Attr, name: str, cpu: str) -> str:
-    """The event in the words of METRICS, or its name without PMU, periods and modifiers.
-
-    The number decides where it can, for the name may be the user's. The numbers of raw events are
-    those of the CPU: of Arm's, which cpu tells by its MIDR, they are known here."""
+    """The event in the words of METRICS, or its name without PMU, periods and modifiers. The number
+    decides where it can, for the name may be the user's. Those of Arm's CPUs, which cpu tells by
+    their MIDR, are known here; on other CPUs they mean other events."""
     pmu, slash, rest = name.partition("/")
     terms = [term for term in rest.split("/")[0].split(",") if not re.match(SETTINGS, term)]
     bare = (",".join(terms) or pmu) if slash else re.sub(r":\w+$", "", name)
@@ -195,19 +186,17 @@ class Group:
 
 
 class Collector:
-    """Takes the events and samples of a recording in the order of time, and adds up windows.
-
-    A window is matched if the sample before it in its stream is of the same function and thread,
-    at a known address, with no loss or throttling in between."""
+    """Takes the events and samples of a recording in the order of time, and adds up windows. A
+    window is matched if the sample before it in its stream is of the same function and thread, at a
+    known address, with no loss or throttling in between."""
 
     def __init__(self) -> None:
         self.counts_all = False  # also windows that are not matched, where they end
         self.events: Dict[int, Tuple[Attr, str, str]] = {}  # with event_name() and perf's own
         self.groups: Dict[int, Group] = {}  # by leader
         self.ignored: Set[str] = set()
-        self.now = 0  # number of samples so far
-        self.lost_numbers, self.last_lost = [0, 0], 0
-        self.throttles = 0
+        self.now = self.last_lost = 0  # numbers of samples, so far and at the last loss
+        self.lost_numbers, self.throttles = [0, 0], 0
         self.last_throttled: Dict[int, int] = {}  # by id of an event, and of its leader
         self.still: Dict[int, Set[int]] = defaultdict(set)  # throttled members, by id of the leader
         self.leaders: Dict[int, int] = {}  # id of the leader by id of a member
@@ -227,7 +216,7 @@ class Collector:
         names = name, full_name, f"{full_name}#{len(group.names)}"
         group.names[event] = next((one for one in names if one not in taken), names[2])
 
-    def count(self, group: Group, stream: Stream, values: Sequence[Value]) -> Counts:
+    def count(self, group: Group, stream: Stream, values: Sequence[Value]) -> Dict[int, int]:
         """What each event has counted since the last sample; empty if the leader has nothing."""
         counts = {}
         for event, number, value in values:
@@ -244,9 +233,8 @@ class Collector:
         return counts
 
     def has_still_member(self, stream: Stream, values: Sequence[Value]) -> bool:
-        """Whether a member is throttled, and so does not count, while the leader does.
-
-        The record of the end was lost if it has counted in an interval that began later."""
+        """Whether a member is throttled, and so does not count, while the leader does. If it has
+        counted in an interval that began later, the record of its end was lost."""
         still = self.still.get(values[0][1], set())
         for _, number, value in values if still else ():
             has_counted = value != stream.values.get(number, 0)
@@ -336,20 +324,14 @@ class Table:
         self.groups = groups
         self.events = [{*group.names.values(), *WINDOWS} for group in groups]
         functions = sorted({function for group in groups for function in group.functions})
-        self.rows = {
-            function: [dict(group.functions.get(function, {})) for group in groups]
-            for function in functions
-        }
+        self.rows = {one: [group.functions[one] for group in groups] for one in functions}
         self.total = [
             {name: sum(row.get(name, 0) for row in group.functions.values()) for name in events}
             for group, events in zip(groups, self.events)
         ]
         self.unknown: Set[str] = set()  # columns of events that have no relation
-        self.dsos: Dict[str, Set[str]] = defaultdict(set)  # by symbol
-        self.addresses: Dict[Tuple[str, str], Set[int]] = defaultdict(set)  # by symbol and DSO
-        for symbol, dso, address in functions:
-            self.dsos[symbol].add(dso)
-            self.addresses[symbol, dso].add(address)
+        self.addresses = Counter(function[:2] for function in functions)  # by symbol and DSO
+        self.dsos = Counter(symbol for symbol, _ in self.addresses)  # by symbol
 
     def metrics(self) -> List[Metric]:
         """METRICS whose events were recorded, and before the last a rate of each other event."""
@@ -403,7 +385,7 @@ class Table:
     def name(self, function: Function) -> str:
         """The symbol, with the address where its DSO has several of the name; or the address."""
         symbol, dso, address = function
-        if symbol and len(self.addresses[symbol, dso]) == 1:
+        if symbol and self.addresses[symbol, dso] == 1:
             return symbol
         return f"{symbol} {address:#x}".strip()
 
@@ -411,7 +393,7 @@ class Table:
         """The name to print: with the DSO where several have it."""
         symbol, dso, _ = function
         label = self.name(function)
-        if not symbol or len(self.dsos[symbol]) > 1 or label.startswith("0x"):
+        if not symbol or self.dsos[symbol] > 1 or label.startswith("0x"):
             label += f" [{os.path.basename(dso) or 'unknown'}]"
         label = printable(label)
         return label if len(label) <= 60 else f"{label[:28]}...{label[-28:]}"
@@ -433,36 +415,6 @@ def print_text(table: Table, metrics: Sequence[Metric], lines: Sequence[Tuple]) 
     widths = [max(map(len, column)) for column in zip(*cells)]
     for first, *rest in cells:
         print(first.ljust(widths[0]), *map(str.rjust, rest, widths[1:]))
-
-
-def report() -> None:
-    """Print the table in the order and form that the options ask for."""
-    table = Table([*collector.groups.values()])
-    if not table.rows:
-        fail("no window of a counter group: record with perf functions record, or for longer")
-    metrics = table.metrics()
-    titles = ["symbol", *(metric.column for metric in metrics)]
-    places = {title.lower(): place for place, title in enumerate(titles)}
-    usual = next(title for title in ("%cy", "%clk", "%tclk", "#") if title in places)
-    place = places.get((options.sort or usual).lower())
-    if place is None:
-        fail(f"no column {options.sort} in this recording, there are: {' '.join(titles)}")
-
-    lines = [(row, *(table.value(metric, row) for metric in metrics)) for row in table.rows]
-    if place:  # largest first, undefined last
-        lines.sort(key=lambda line: (line[place] is None, -(line[place] or 0)))
-    notes = collector.notes()
-    if table.unknown:
-        columns = ", ".join(title for title in titles if title in table.unknown)
-        notes.append(f"no values of {columns}: their events are in groups without a common event")
-    for note in notes:
-        print(f"generate-function-metrics: {printable(note)}", file=sys.stderr)
-    try:
-        (print_csv if options.csv else print_text)(table, metrics, lines[: options.limit])
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
-        fail(f"the table cannot be written: {error.strerror}")
 
 
 # perf script calls the functions below: an event, a DSO and a symbol come before the first sample
@@ -516,7 +468,32 @@ def lost(time: int, event_id: int, number: int, *_: int) -> None:
 
 
 def trace_end() -> None:
-    report()
+    """Print the table in the order and form that the options ask for."""
+    table = Table([*collector.groups.values()])
+    if not table.rows:
+        fail("no window of a counter group: record with perf functions record, or for longer")
+    metrics = table.metrics()
+    titles = ["symbol", *(metric.column for metric in metrics)]
+    places = {title.lower(): place for place, title in enumerate(titles)}
+    usual = next(title for title in ("%cy", "%clk", "%tclk", "#") if title in places)
+    place = places.get((options.sort or usual).lower())
+    if place is None:
+        fail(f"no column {options.sort} in this recording, there are: {' '.join(titles)}")
+    lines = [(row, *(table.value(metric, row) for metric in metrics)) for row in table.rows]
+    if place:  # largest first, undefined last
+        lines.sort(key=lambda line: (line[place] is None, -(line[place] or 0)))
+    notes = collector.notes()
+    if table.unknown:
+        unknown = ", ".join(title for title in titles if title in table.unknown)
+        notes.append(f"no values of {unknown}: their events are in groups without a common event")
+    for note in notes:
+        print(f"generate-function-metrics: {printable(note)}", file=sys.stderr)
+    try:
+        (print_csv if options.csv else print_text)(table, metrics, lines[: options.limit])
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+        fail(f"the table cannot be written: {error.strerror}")
 
 
 def read_file(path: str) -> None:
@@ -532,25 +509,18 @@ def read_file(path: str) -> None:
     forks: Dict[int, int] = defaultdict(int)  # tell threads of one number apart
 
     def read_sample(sample: Any) -> None:
-        if not events:  # the first records correct attrs
+        if not (collector.events or collector.ignored):  # the first records correct attrs
             for event, evsel in enumerate(session.evlist):
                 collector.add_event(event, str(evsel)[6:-1], Attr(evsel.attr), session.cpu)
                 events.update(dict.fromkeys(evsel.ids, event))
-        values = [
-            (events[number], number, value)
-            for number, value, *_ in sample.read_values or ()
-            if number in events
-        ]
-        if not values:
-            return
+        read = sample.read_values or ()
+        values = [(events[number], number, value) for number, value, *_ in read if number in events]
         dso = (sample.dso if (sample.dso or "").startswith("[vdso") else sample.dso_long_name) or ""
-        address = sample.sym_start
-        if not sample.symbol:
-            is_mapped = sample.dso and sample.sample_ip >> 63 == 0
-            address = sample.sample_ip
-            address += sample.map_pgoff - sample.map_start if is_mapped else 0
+        is_mapped = sample.dso and sample.sample_ip >> 63 == 0
+        offset = sample.map_pgoff - sample.map_start if is_mapped else 0
+        address = sample.sym_start if sample.symbol else sample.sample_ip + offset
         collector.sample(
-            events.get(sample.sample_id, values[0][0]),
+            events.get(sample.sample_id, 0),
             (sample.sample_tid, forks[sample.sample_tid]),
             (sample.sample_ip, (sample.symbol or "", dso, address)),
             values,
