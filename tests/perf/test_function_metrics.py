@@ -488,6 +488,8 @@ class EventNames(unittest.TestCase):
         self.check("branch-misses", ("branch-misses", 0, 5), ("armv9/r10/", 9, 0x10))
         self.check("cache-misses", ("L1-dcache-load-misses", 3, 0x10000))
         self.check("page-faults", ("faults", 1, 2))
+        self.check("instructions", ("inst_retired.any:u", 4, 0xC0), ("cpu/ex_ret_instr/", 4, 0xC0))
+        self.check("cycles", ("CPU_CLK_UNHALTED.THREAD", 4, 0x3C), ("ls_not_halted_cyc", 4, 0x76))
 
     def test_others(self):
         """The number of another CPU's event means nothing; names have no periods."""

@@ -5,7 +5,6 @@
 #     perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/,instructions,
 #         branch-misses,cache-references,cache-misses}:uS' -- COMMAND
 #     perf script -s generate-function-metrics.py -- -s discard --sort CPI --limit 20
-#
 # or, where Python finds perf's module: python3 generate-function-metrics.py -i perf.data
 #
 # To add a column:
@@ -78,14 +77,15 @@ EVENTS = (
 BY_CONFIG = {config: event.name for event in EVENTS for config in event.configs}
 BY_ARM_NUMBER = {number: event.name for event in EVENTS for number in event.arm}
 BY_ALIAS = {alias: event.name for event in EVENTS for alias in event.aliases.split()}
+BY_ALIAS.update({"inst_retired.any": "instructions", "cpu_clk_unhalted.thread": "cycles"})  # Intel
+BY_ALIAS.update({"ex_ret_instr": "instructions", "ls_not_halted_cyc": "cycles"})  # AMD
 
 # terms that do not change what an event counts
 SETTINGS = r"$|(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|overwrite"
 
-# perf_event_attr up to jitter_alternate_period, and the bits of its members
+# perf_event_attr up to jitter_alternate_period, and numbers of bits in its members
 ATTR = struct.Struct("=I4x3Q8xQ96xQI")
-SAMPLE_READ = 1 << 4
-INHERIT, FREQ, DEFER_CALLCHAIN = 1, 10, 38  # numbers of the flags
+SAMPLE_READ, INHERIT, FREQ, DEFER_CALLCHAIN = 4, 1, 10, 38
 
 Function = Tuple[str, str, int]  # symbol, DSO, address of the symbol, or of what has none
 Place = Tuple[int, Function]  # the sampled address, and where it is
@@ -134,7 +134,7 @@ class Attr:
         bits = f"{flags:064b}" if sys.byteorder == "big" else f"{flags:064b}"[::-1]
         self.inherit = bits[INHERIT] == "1"
         self.defers_callchain = bits[DEFER_CALLCHAIN] == "1"
-        self.is_read = bool(sample_type & SAMPLE_READ) and self.type != TRACEPOINT
+        self.is_read = bool(sample_type & 1 << SAMPLE_READ) and self.type != TRACEPOINT
         # with a frequency only the kernel knows the long period
         self.period = 4 * self.alternate if bits[FREQ] == "1" else period
 
@@ -300,7 +300,6 @@ class Collector:
             self.last_lost = self.now
 
     def notes(self) -> List[str]:
-        """What a reader of the table has to know."""
         notes = []
         if self.ignored:
             notes.append(f"ignored, because in no counter group: {', '.join(sorted(self.ignored))}")
