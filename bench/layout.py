@@ -80,7 +80,8 @@ def result() -> dict:
         build: [table(SHARE / f"{build}.{end}") for end in ("data", "true")] for build in BUILDS
     }
     changes = [
-        table("--diff", *(SHARE / f"{build}.{end}" for build in BUILDS)) for end in ("data", "true")
+        table("--single-run", "--diff", *(SHARE / f"{build}.{end}" for build in BUILDS))
+        for end in ("data", "true")
     ]
     values = []
     for function, column in product(FUNCTIONS, COLUMNS):

@@ -140,6 +140,11 @@ def parser() -> argparse.ArgumentParser:
             help=f"compare several runs: the runs {side} the change",
         )
     output.add_argument(
+        "--single-run",
+        action="store_true",
+        help="mark changes although there is one run of each side",
+    )
+    output.add_argument(
         "--limit",
         "--top",
         metavar="N",
@@ -325,7 +330,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     inputs = arguments.inputs
     data: Table = {}
     if arguments.sides:
-        data["diff"] = compare(perf, arguments.sides, [*by, *large(arguments)])
+        data["diff"] = compare(perf, arguments, [*by, *large(arguments)])
         inputs = arguments.sides[1]
     table = perf.table(inputs, *by, *large(arguments))
     data["table"] = page.table_data(table)
@@ -368,6 +373,8 @@ def find_sides(arguments: argparse.Namespace) -> Sides | None:
                 "--before and --after go together: give both, and no other inputs or --diff"
             )
         return arguments.before, arguments.after
+    if not arguments.diff and arguments.single_run:
+        raise ReportError("--single-run is about a comparison: add --diff, or --before and --after")
     if not arguments.diff:
         return None
     if len(arguments.inputs) != 2:
@@ -378,14 +385,16 @@ def find_sides(arguments: argparse.Namespace) -> Sides | None:
     return arguments.inputs[:1], arguments.inputs[1:]
 
 
-def words_of(sides: Sides) -> list[str]:
+def words_of(arguments: argparse.Namespace) -> list[str]:
     """Returns perf's options for a comparison."""
-    return ["--before", *paths(sides[0]), "--after", *paths(sides[1])]
+    before, after = arguments.sides
+    insisting = ["--single-run"] if arguments.single_run else []
+    return [*insisting, "--before", *paths(before), "--after", *paths(after)]
 
 
-def compare(perf: Perf, sides: Sides, by: Sequence[str]) -> Table:
+def compare(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Table:
     """Returns the comparison of the runs of two sides."""
-    table = perf.table((), *by, *words_of(sides), what="comparing")
+    table = perf.table((), *by, *words_of(arguments), what="comparing")
     if not is_diff(table):
         raise ReportError(f"{perf.program} cannot compare: --perf names a newer one")
     return table
@@ -557,7 +566,7 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
     shown = [*by, *large(arguments)]
     if arguments.plot:
         table = (
-            compare(perf, arguments.sides, shown)
+            compare(perf, arguments, shown)
             if arguments.sides
             else perf.table(arguments.inputs, *shown)
         )
@@ -585,7 +594,7 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
     if prints(arguments):
         options = [*shown, *([f"--limit={arguments.limit}"] if arguments.limit else [])]
         text = (
-            perf.text((), *options, *words_of(arguments.sides))
+            perf.text((), *options, *words_of(arguments))
             if arguments.sides
             else perf.text(arguments.inputs, *options)
         )

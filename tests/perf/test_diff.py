@@ -5,6 +5,7 @@ The expected values are computed here a second time or known from a simulation. 
 runs that differ, of how functions are matched, and of --fail-on for scripts.
 """
 
+import csv
 import itertools
 import json
 import math
@@ -56,10 +57,12 @@ def plain(**functions: Sequence[Window]) -> list[Function]:
 
 
 def diff(*options: object) -> subprocess.CompletedProcess:
+    """Compares one run of each side, whose changes are those of the programs."""
     return run(
         PERF,
         "functions",
         "report",
+        "--single-run",
         "--diff",
         DATA / "before.sums",
         DATA / "after.sums",
@@ -440,7 +443,7 @@ class Output(unittest.TestCase):
         for name, cpi in ("quick", 1.5), ("slow", 3):
             write(f"{name}.sums", plain(hot=drawn(draw, 300), weak=drawn(draw, 10, cpi)))
         files = DATA / "quick.sums", DATA / "slow.sums"
-        limit = "--diff", *files, "--fail-on", "CPI>10%"
+        limit = "--diff", *files, "--single-run", "--fail-on", "CPI>10%"
         done = run(PERF, "functions", "report", *limit, stderr=-1)
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr, "CPI of weak .*, not counted: a value is weak\n")
@@ -523,15 +526,74 @@ class Runs(unittest.TestCase):
                     self.assertAlmostEqual(one, other)
 
     def test_one_run_a_side(self):
-        """It says that runs were not compared."""
+        """It cannot tell a change from what runs differ by: no change is marked, no limit checked.
+
+        The CPI of two functions has risen by half, far beyond its interval.
+        """
         draw = random.Random(16)
+        program = Program(MANY | {"slow": 3000, "slower": 2000})
         before, after = (
-            Program(MANY).runs(draw, 2, side, deviation=0) for side in ("before", "after")
+            program.runs(draw, 2, side, deviation=0, slower=slower)
+            for side, slower in (("before", 1), ("after", 1.5))
         )
-        for form in ("-j",), ("-x", ","), ():
-            done = run(PERF, "functions", "report", *form, "--diff", before[0], after[0], stderr=-1)
-            self.assertRegex(done.stderr, ONE_RUN + "$")
+        sides = "--diff", before[0], after[0]
+        command = PERF, "functions", "report", *sides
+        for form in ("-j",), ("-x", ","), ("--ci",), ():
+            for options, marked in ((), False), (("--single-run",), True):
+                with self.subTest(form=form, options=options):
+                    done = run(*command, *form, *options, stderr=-1)
+                    self.assertEqual(done.returncode, 0)
+                    self.assertRegex(done.stderr, ONE_RUN + "$")
+                    self.assertIn("--before A... --after B...", done.stderr)
+                    self.assertEqual("--single-run" in done.stderr, not marked)
+                    lines = [line for line in done.stdout.splitlines() if line.startswith("slow")]
+                    told = {
+                        "-j": '"significant": true' in done.stdout,
+                        "-x": any(
+                            row[f"{column} significant"] != "0"
+                            for row in csv.DictReader(done.stdout.splitlines())
+                            for column in ("CPI", "%CY")
+                        )
+                        if form and form[0] == "-x"
+                        else None,
+                    }.get(form[0] if form else "", any("*" in line for line in lines))
+                    self.assertEqual(told, marked)
+        found = json.loads(run(*command, "-j", stderr=-1).stdout)["functions"]
+        change = next(row for row in found if row["symbol"] == "slow")["metrics"]["CPI"]
+        self.assertGreater(change["interval"][0], 0)
+        for limits in ["CPI>5%"], ["CPI>500%"], ["CPI>5%,%CY>5", "CPI<-5%"]:
+            words = [word for limit in limits for word in ("--fail-on", limit)]
+            for inputs in sides, ("--before", before[0], "--after", after[0]):
+                done = run(PERF, "functions", "report", *inputs, *words, stderr=-1)
+                self.assertEqual((done.returncode, done.stdout), (255, ""))
+                self.assertRegex(
+                    done.stderr,
+                    r"^perf functions: --fail-on[^\n]*record[^\n]*--before[^\n]*--after"
+                    r"[^\n]*--single-run\n\Z",
+                )
+        self.assertEqual(
+            run(*command, "--fail-on", "CPI>5%", "--single-run", stderr=-1).returncode, 2
+        )
+        # a single run of one side has the variance of the other's
         self.assertEqual(compared(before, after[:1]).stderr, "")
+        for options in ((), ("--single-run",)):
+            done = compared(before, after[:1], "--fail-on", "CPI>5%", *options)
+            self.assertEqual(done.returncode, 2)
+        done = run(PERF, "functions", "report", "--single-run", before[0], stderr=-1)
+        self.assertEqual((done.returncode, done.stdout), (255, ""))
+        self.assertRegex(done.stderr, r"^perf functions: --single-run [^\n]*\n\Z")
+
+    def test_equal_builds(self):
+        """Runs that differ by 2 %: without several of them, nothing is marked and nothing fails."""
+        draw = random.Random(21)
+        for _ in range(20):
+            before, after = (
+                Program(MANY).runs(draw, 1, side, deviation=0.02) for side in ("before", "after")
+            )
+            done = compared(before, after)
+            self.assertNotIn('"significant": true', done.stdout)
+            done = compared(before, after, "--fail-on", "CPI>1%,%CY>1")
+            self.assertNotIn(done.returncode, (0, 2))
 
     def test_limit(self):
         """A true change of 4 % is not beyond 5 %, one of 8 % is; with one run and with three."""
@@ -544,8 +606,7 @@ class Runs(unittest.TestCase):
                     done = compared(
                         program.runs(draw, number, "before", deviation=deviation),
                         program.runs(draw, number, "after", deviation=deviation, slower=slower),
-                        "--fail-on",
-                        "CPI>5%",
+                        *("--fail-on", "CPI>5%", "--single-run"),
                     )
                     fired[slower] += done.returncode == 2
                     self.assertIn(done.returncode, (0, 2))
@@ -563,7 +624,8 @@ class Runs(unittest.TestCase):
                 program.runs(draw, number, side, deviation=0.01)
                 for program, side in ((old, "before"), (new, "after"))
             )
-            done = compared(before, after, "--fail-on", "%CY>5", "--fail-on", "%CY<-5")
+            limits = "--fail-on", "%CY>5", "--fail-on", "%CY<-5"
+            done = compared(before, after, "--single-run", *limits)
             self.assertEqual(done.returncode, 2)
             told = re.findall("%CY of (\\S+) ", done.stderr)
             self.assertEqual(sorted(told), ["g", "gone", "new"])

@@ -405,14 +405,14 @@ class Truth(Sums):
             files.append(DATA / f"run-{number}.data")
             done.write(files[-1], self.libraries)
         for after, changed in (files[1:3], False), (files[3:], True):
-            found = report("--before", files[0], "--after", *after)["functions"]
+            found = report("--single-run", "--before", files[0], "--after", *after)["functions"]
             cpi = next(row for row in found if row["symbol"] == self.names[0])
             self.assertEqual(cpi["metrics"]["CPI"]["significant"], changed)
             if not changed:
                 values = [row["metrics"][name] for row in found for name in (*SHARES, *RATES)]
                 number = sum(value["significant"] for value in values)
                 self.assertLess(number, 0.1 * len(values))
-        limit = "--fail-on", "CPI>20%", "--before", files[0], "--after"
+        limit = "--fail-on", "CPI>20%", "--single-run", "--before", files[0], "--after"
         self.assertEqual(run(PERF, "functions", "report", *limit, files[1]).returncode, 0)
         self.assertEqual(run(PERF, "functions", "report", *limit, files[3]).returncode, 2)
 
@@ -483,7 +483,8 @@ class Mixed(unittest.TestCase):
             for side, source, cpi in zip(("before", "after"), sources, (1.5, 6))
         )
         done = run(
-            *(PERF, "functions", "report", "--diff", before, after, "--fail-on", limit, *options),
+            *(PERF, "functions", "report", "--diff", before, after, "--single-run"),
+            *("--fail-on", limit, *options),
             stderr=-1,
         )
         with self.subTest(sources=sources, options=options):

@@ -311,8 +311,9 @@ class CommandLine(unittest.TestCase):
         """The table and the page are those of a comparison."""
         html = self.dir / "change.html"
         runs = ("--before", self.input, self.input, "--after", self.input)
-        done = report("--perf", self.perf, *runs)
-        self.assertEqual(done.stdout, (self.dir / "perf.diff").read_text())
+        for options in (), ("--single-run",):
+            done = report("--perf", self.perf, *options, *runs)
+            self.assertEqual(done.stdout, (self.dir / "perf.diff").read_text())
         done = report("--perf", self.perf, "--html", html, *runs)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"{self.input}, {self.input} → {self.input}", html.read_text())
@@ -341,6 +342,7 @@ class CommandLine(unittest.TestCase):
             (both, *perf, "--before"),
             (both, *perf, "--before", self.input, "--diff", "--after"),
             (both, *perf, self.input, "--before", self.input, "--after"),
+            ("--single-run is about a comparison", *perf, "--single-run"),
             ("go with --diff", *perf, "--sums", self.dir / "a.sums", "--diff", self.input),
         ):
             with self.subTest(reason):

@@ -150,6 +150,7 @@ struct report_options {
 	char *titles;
 	unsigned int nr_tables;
 	const char *fail_on;
+	bool single_run;
 	struct function_limit *limits;
 	unsigned int nr_limits;
 	bool stdio;
@@ -620,6 +621,10 @@ static bool check_limits(const struct report_options *options,
 		if (!check_limited(print, options->limits[i].column))
 			return false;
 	}
+	if (options->nr_limits && !print->diff->has_several_runs && !options->single_run) {
+		pr_err("perf functions: --fail-on: one run of each build cannot tell a change from what runs differ by: record each several times (perf functions record -o new1.data, -o new2.data, ...) for --before old*.data --after new*.data, or insist with --single-run\n");
+		return false;
+	}
 	return true;
 }
 
@@ -641,7 +646,7 @@ static int print_changes(const struct report_options *options, struct function_d
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
-	function_notes__print_sides(&notes, print->before, print->after, diff->has_several_runs);
+	function_notes__print_sides(&notes, print->before, print->after, diff);
 	err = 0;
 	setup_pager();
 	if (options->json)
@@ -667,7 +672,7 @@ static int print_diff(const struct report_options *options, const struct functio
 	const char *by = after->table.by;
 	int *fields = NULL, err;
 
-	err = function_diff__init(&diff, before, after);
+	err = function_diff__init(&diff, before, after, options->single_run);
 	if (err)
 		goto out;
 
@@ -1067,8 +1072,9 @@ static int choose_report(struct report_options *options)
 		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons\n");
 		return -EINVAL;
 	}
-	if (options->fail_on && !options->diff) {
-		pr_err("perf functions: --fail-on checks a comparison: add --diff, or --before and --after\n");
+	if ((options->fail_on || options->single_run) && !options->diff) {
+		pr_err("perf functions: --%s a comparison: add --diff, or --before and --after\n",
+		       options->fail_on ? "fail-on checks" : "single-run is about");
 		return -EINVAL;
 	}
 	if (options->header &&
@@ -1475,6 +1481,8 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_VALUE(0, "fail-on", &report.fail_on, "limit",
 		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
 		  add_limits),
+	OPT_BOOLEAN(0, "single-run", &report.single_run,
+		    "mark and check changes although there is one run of each side"),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING(0, "sums", &report.sums, "file",
 		   "write the sums to this file (- for stdout) and print no metrics"),

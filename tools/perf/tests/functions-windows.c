@@ -875,7 +875,8 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 	new_runs = (struct function_runs){
 		.nr = 1, .tables = &new_table, .columns = &new, .table = new_table, .all = new,
 	};
-	TEST_ASSERT_EQUAL("diff", function_diff__init(&diff, &old_runs, &new_runs), 0);
+	TEST_ASSERT_EQUAL("diff", function_diff__init(&diff, &old_runs, &new_runs,
+						      /*is_single=*/true), 0);
 	function_diff__sort(&diff, function_columns__find(&diff.columns, "%CY", 3));
 	ret = check_diff(&diff);
 	function_diff__exit(&diff);

@@ -27,6 +27,8 @@
  * intervals miss 0. So a change is called significant only if it is among those
  * of its column of which 5 % are expected to be false (Benjamini and Hochberg,
  * Controlling the false discovery rate, J. R. Statist. Soc. B 57, 1995).
+ *
+ * With one run on each side, t is not known, and no change is called significant.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -722,6 +724,7 @@ static int compare_columns(struct function_diff *diff, const struct function_run
 		err = compare_column(&comparison, i) ?:
 		      find_significant(diff, i, NULL, FALSE_DISCOVERIES, is_significant);
 		for (size_t r = 0; !err && r < diff->nr_rows; r++) {
+			is_significant[r] &= diff->has_several_runs || diff->is_single;
 			diff->rows[r].changes[i].is_significant = is_significant[r];
 			diff->rows[r].is_significant |= is_significant[r];
 		}
@@ -736,11 +739,12 @@ static int compare_columns(struct function_diff *diff, const struct function_run
  * @diff: set to what has changed
  * @before: runs of one side, to be kept as long as @diff
  * @after: those of the other
+ * @is_single: changes may be significant although each side has one run
  *
  * Return: 0, or -ENOMEM.
  */
 int function_diff__init(struct function_diff *diff, const struct function_runs *before,
-			const struct function_runs *after)
+			const struct function_runs *after, bool is_single)
 {
 	unsigned int nr;
 
@@ -750,6 +754,7 @@ int function_diff__init(struct function_diff *diff, const struct function_runs *
 		return -ENOMEM;
 	nr = diff->columns.nr_columns;
 	diff->has_several_runs = before->nr + after->nr > NR_SIDES;
+	diff->is_single = is_single;
 	diff->changes = calloc(nr * diff->nr_rows + 1, sizeof(*diff->changes));
 	diff->variances = calloc(nr + 1, sizeof(*diff->variances));
 	diff->absent = calloc(NR_SIDES * nr + 1, sizeof(*diff->absent));

@@ -57,6 +57,7 @@ struct function_diff {
 	size_t nr_rows;
 	struct function_change *changes;
 	bool has_several_runs;			/* at least one side has several */
+	bool is_single;				/* changes of one run a side are significant, too */
 	struct function_run_variance *variances;	/* by column */
 	struct function_value *absent;		/* by column and side: for missing functions */
 };
@@ -74,7 +75,7 @@ int function_runs__choose_windows(struct function_runs *before, struct function_
 void function_runs__exit(struct function_runs *runs);
 
 int function_diff__init(struct function_diff *diff, const struct function_runs *before,
-			const struct function_runs *after);
+			const struct function_runs *after, bool is_single);
 void function_diff__exit(struct function_diff *diff);
 void function_diff__sort(struct function_diff *diff, int column);
 int function_diff__move_small(struct function_diff *diff);

@@ -555,17 +555,21 @@ static bool is_alike(const struct function_runs *before, const struct function_r
  * @notes: what they depend on
  * @before: the runs of one side
  * @after: the runs of the other side
- * @has_several_runs: at least one side has more than one
+ * @diff: the comparison
  */
 void function_notes__print_sides(const struct function_notes *notes,
 				 const struct function_runs *before,
-				 const struct function_runs *after, bool has_several_runs)
+				 const struct function_runs *after,
+				 const struct function_diff *diff)
 {
 	print_side(notes, "before: ", &before->table, &before->all);
 	print_side(notes, "after: ", &after->table, &after->all);
-	if (!has_several_runs)
+	if (!diff->has_several_runs && diff->is_single)
 		note("",
 		     "with one run of each build, a * holds for these two runs only: compare several runs with --before A... --after B...");
+	else if (!diff->has_several_runs)
+		note("",
+		     "with one run of each build, no change is marked, as runs of one build differ, too: compare several runs with --before A... --after B..., or insist with --single-run");
 	if (!is_alike(before, after))
 		note("",
 		     "the sides were recorded with different periods, share modes or sources, which changes the shares, and values from different sources have no 95 %% interval: record both alike, or choose a --source that both have");

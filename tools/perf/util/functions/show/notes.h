@@ -18,6 +18,7 @@ void function_notes__print(const struct function_notes *notes, const struct func
 			   const struct function_columns *columns);
 void function_notes__print_sides(const struct function_notes *notes,
 				 const struct function_runs *before,
-				 const struct function_runs *after, bool has_several_runs);
+				 const struct function_runs *after,
+				 const struct function_diff *diff);
 
 #endif /* __PERF_FUNCTIONS_NOTES_H */
