@@ -27,7 +27,7 @@ from tests.harness.simulation import Libraries
 DATA = CHECK / "samples"
 PERIOD = 20000  # cycles
 # the events of each column, and its scale
-SHARES = {"%CY": 0, "%I": 1, "%BM": 2, "%L1DM": 3}
+SHARES = {"%CY": 0, "%I": 1, "%BM": 2, "%cache-misses": 3}
 RATES = {"CPI": (0, 1, 1), "BM/KI": (2, 1, 1000), "CM/KI": (3, 1, 1000)}
 
 

@@ -568,6 +568,12 @@ static bool check_limited(const struct function_diff_print *print, const char *n
 		print_no_column(all, print->after->table.by, name, length);
 		return false;
 	}
+	if (print->diff->has_other_vendor) {
+		pr_err("perf functions: --fail-on %s: the CPU before is %s's and the one after %s's, so a change is not one of the program: compare runs on CPUs of one vendor\n",
+		       name, function_vendor__name(function_table__vendor(&print->before->table)),
+		       function_vendor__name(function_table__vendor(&print->after->table)));
+		return false;
+	}
 	if (old < 0 || new < 0) {
 		pr_err("perf functions: --fail-on %s: the runs %s have no value of it: record the same events before and after, for long enough\n",
 		       name, old < 0 ? "before" : "after");

@@ -170,8 +170,21 @@ static bool is_sampler(const struct evsel *evsel)
 	return event && (event->samples || (event->group && event->sampler == evsel));
 }
 
+/* Returns true if an event is one of AUX data, though they may have been stripped. */
+static bool has_aux_pmu(struct evsel *evsel)
+{
+	static const char *const pmus[] = { "intel_pt/", "intel_bts/", "cs_etm/", "arm_spe_" };
+	const char *name = evsel__name(evsel);
+
+	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
+		if (strstarts(name, pmus[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if the samples of an event tell how often it has happened. */
-static bool has_periods(const struct recording *recording, const struct evsel *evsel)
+static bool has_periods(const struct recording *recording, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
@@ -181,8 +194,8 @@ static bool has_periods(const struct recording *recording, const struct evsel *e
 	if (attr->type == PERF_TYPE_SOFTWARE)
 		return attr->config != PERF_COUNT_SW_DUMMY &&
 		       attr->config != PERF_COUNT_SW_BPF_OUTPUT;
-	/* AUX data come from a PMU of their own. */
-	return !recording->has_aux || attr->type < PERF_TYPE_MAX;
+	/* AUX data come from a PMU of their own, which has no samples. */
+	return attr->type < PERF_TYPE_MAX || (!recording->has_aux && !has_aux_pmu(evsel));
 }
 
 /*
@@ -264,9 +277,18 @@ static struct collect_group *new_group(struct recording *recording, struct evsel
 
 static int ignore_event(struct recording *recording, struct evsel *evsel)
 {
-	char *name = function_text__printable(evsel__name(evsel));
-	int err = name ? strlist__add(recording->ignored, name) : -ENOMEM;
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	char *name = function_text__printable(evsel__name(evsel)), *text = NULL;
+	int err;
 
+	if (name && asprintf(&text, "%s (%s)", name, is_tracepoint(evsel) ? "a tracepoint" :
+			     attr->type == PERF_TYPE_SOFTWARE &&
+			     attr->config == PERF_COUNT_SW_BPF_OUTPUT ?
+			     "written by BPF: time off the CPU, for example" :
+			     "in no counter group") < 0)
+		text = NULL;
+	err = text ? strlist__add(recording->ignored, text) : -ENOMEM;
+	free(text);
 	free(name);
 	recording->has_event |= !is_tracepoint(evsel);
 	return err == -EEXIST ? 0 : err;
@@ -302,13 +324,15 @@ static bool has_paths(const struct recording *recording, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	const enum function_source source = recording->options->source;
+	char *name, *cpu;
 	bool is_cycles;
-	char *name;
 
 	if (source == FUNCTION_SOURCE_WINDOWS || source == FUNCTION_SOURCE_SAMPLES ||
 	    !has_records(recording, evsel))
 		return false;
-	name = function_event_name(attr, evsel__name(evsel), /*cpu=*/NULL);
+	cpu = perf_env__describe_cpu(&recording->session->header.env);
+	name = function_event_name(attr, evsel__name(evsel), cpu);
+	free(cpu);
 	is_cycles = name && !strcmp(name, "cycles");
 	free(name);
 	return is_cycles;
@@ -1703,7 +1727,7 @@ static void recording__note_ignored(struct recording *recording)
 
 	if (strlist__empty(recording->ignored))
 		return;
-	pr_warning("perf functions: ignored, because they are tracepoints or in no counter group: ");
+	pr_warning("perf functions: ignored: ");
 	strlist__for_each_entry(name, recording->ignored) {
 		pr_warning("%s%s", separator, name->s);
 		separator = ", ";

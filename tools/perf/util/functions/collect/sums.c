@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/overflow.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
@@ -500,6 +502,30 @@ int function_table__add_cpu(struct function_table *table, const char *cpu)
 	cpus[i] = printable;
 	table->nr_cpus++;
 	return 0;
+}
+
+/* Returns the vendors of a table's CPUs, as bits. */
+static unsigned int vendors_of(const struct function_table *table)
+{
+	unsigned int vendors = 0;
+
+	for (unsigned int i = 0; i < table->nr_cpus; i++)
+		vendors |= 1 << function_cpu_vendor(table->cpus[i]);
+	return vendors & ~(1 << FUNCTION_VENDOR_UNKNOWN);
+}
+
+/**
+ * function_table__vendor - say whose CPUs have counted
+ * @table: the table
+ *
+ * Return: the vendor, FUNCTION_VENDOR_UNKNOWN if there are several.
+ */
+enum function_vendor function_table__vendor(const struct function_table *table)
+{
+	const unsigned int vendors = vendors_of(table);
+
+	return is_power_of_2(vendors) ? (enum function_vendor)ilog2(vendors) :
+					FUNCTION_VENDOR_UNKNOWN;
 }
 
 /**
@@ -1016,6 +1042,32 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 	return NULL;
 }
 
+static bool has_event(const struct function_table *table, const char *name)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (event_set__find(table->sets[i], name) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Events of one name may count different things on the CPUs of two vendors. */
+static const char *check_vendors(const struct function_table *a, const struct function_table *b)
+{
+	bool differs = false;
+
+	for (unsigned int i = 0; i < b->nr_sets; i++) {
+		const struct event_set *set = b->sets[i];
+
+		for (unsigned int j = 0; j < set->nr_events; j++)
+			differs |= !function_event_is_portable(set->events[j]) &&
+				   has_event(a, set->events[j]);
+	}
+	if (!differs || hweight32(vendors_of(a) | vendors_of(b)) < 2)
+		return NULL;
+	return "an event of the same name counts something else on the CPU of another vendor";
+}
+
 static int add_descs(struct event_set *set, const struct event_set *from)
 {
 	for (unsigned int i = 0; i < from->nr_descs; i++) {
@@ -1124,7 +1176,8 @@ static void note_partial(struct function_table *table, const struct function_tab
  */
 const char *function_table__add(struct function_table *table, const struct function_table *other)
 {
-	const char *reason = table->nr_sets ? check_same_sets(table, other) : NULL;
+	const char *reason = table->nr_sets ? check_same_sets(table, other) ?:
+					      check_vendors(table, other) : NULL;
 
 	if (!reason)
 		note_partial(table, other);

@@ -52,6 +52,28 @@ static const struct function_column known_columns[] = {
 #undef FUNCTION_METRIC
 };
 
+/*
+ * The kernel's cache-references and cache-misses are those of another cache on the CPUs of each
+ * vendor: titles and meanings of their shares, and of the rate and the ratio.
+ */
+static const struct {
+	const char *share_title, *share, *rate;
+} cache_columns[][2] = {
+	[FUNCTION_VENDOR_ARM] = {
+		{ "%L1DA", "share of the L1D accesses" },
+		{ "%L1DM", "share of the L1D misses", "L1D misses per 1000 instructions" },
+	},
+	[FUNCTION_VENDOR_INTEL] = {
+		{ "%LLA", "share of the accesses to the last-level cache" },
+		{ "%LLM", "share of the last-level cache misses",
+		  "last-level cache misses per 1000 instructions" },
+	},
+	[FUNCTION_VENDOR_AMD] = {
+		{ "%L2A", "share of the L2 accesses" },
+		{ "%L2M", "share of the L2 misses", "L2 misses per 1000 instructions" },
+	},
+};
+
 /**
  * function_row__part - find the sums of a row from one source
  * @row: the row
@@ -1194,6 +1216,38 @@ static bool is_of_paths(const struct function_column *column, const struct funct
 	       pool(paths, last, last).matched > 0;
 }
 
+/* Says of which cache the column of an event is. */
+static void set_cache(const struct function_columns *columns, struct function_column *column)
+{
+	const bool is_miss = equal_names(column->event, "cache-misses");
+	const enum function_vendor vendor = columns->vendor;
+
+	if ((!is_miss && !equal_names(column->event, "cache-references")) ||
+	    vendor == FUNCTION_VENDOR_UNKNOWN)
+		return;
+	if (function_column__is_share(column)) {
+		column->name = cache_columns[vendor][is_miss].share_title;
+		column->meaning = cache_columns[vendor][is_miss].share;
+	} else if (equal_names(column->per, "instructions") && is_miss) {
+		column->meaning = cache_columns[vendor][is_miss].rate;
+	}
+}
+
+/* Returns true if the title or the meaning of a column is not to be freed. */
+static bool is_known_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
+		if (name == known_columns[i].name)
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cache_columns); i++) {
+		if (name == cache_columns[i][0].share_title ||
+		    name == cache_columns[i][1].share_title)
+			return true;
+	}
+	return false;
+}
+
 /* Adds a column if a source has what it needs: branch records before samples before windows. */
 static int add_recorded(struct function_columns *columns, struct function_column column,
 			const struct function_row *total)
@@ -1211,6 +1265,10 @@ static int add_recorded(struct function_columns *columns, struct function_column
 		if (source == FUNCTION_SOURCE_BRANCHES && !is_of_paths(&column, &part, total))
 			continue;
 		column.source = source;
+		set_cache(columns, &column);
+		/* On Arm, cache-misses are L1-dcache-load-misses. */
+		if (function_columns__find(columns, column.name, strlen(column.name)) >= 0)
+			return 0;
 		if (equal_names(column.event, FUNCTION_SAMPLES) &&
 		    source != FUNCTION_SOURCE_WINDOWS)
 			column.meaning = source == FUNCTION_SOURCE_SAMPLES ?
@@ -1230,12 +1288,15 @@ static bool is_of(const struct function_column *column, const char *event, bool 
 static bool columns_has_column(const struct function_columns *columns, const char *event,
 			       bool is_share)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
-		if (is_of(&known_columns[i], event, is_share))
-			return true;
-	}
 	for (unsigned int i = 0; i < columns->nr_columns; i++) {
 		if (is_of(&columns->columns[i], event, is_share))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
+		/* Unless another event has its title */
+		if (is_of(&known_columns[i], event, is_share) &&
+		    function_columns__find(columns, known_columns[i].name,
+					   strlen(known_columns[i].name)) < 0)
 			return true;
 	}
 	return false;
@@ -1583,6 +1644,7 @@ int function_columns__init(struct function_columns *columns, const struct functi
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
+	columns->vendor = function_table__vendor(table);
 	err = function_table__set_effects(table) ?: columns_add_up(table, &total);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
@@ -1638,11 +1700,8 @@ void function_columns__exit(struct function_columns *columns)
 {
 	for (unsigned int i = 0; i < columns->nr_columns; i++) {
 		struct function_column *column = &columns->columns[i];
-		bool is_known = false;
 
-		for (size_t j = 0; j < ARRAY_SIZE(known_columns); j++)
-			is_known |= column->name == known_columns[j].name;
-		if (!is_known) {
+		if (!is_known_name(column->name)) {
 			free((char *)column->name);
 			free((char *)column->meaning);
 		}

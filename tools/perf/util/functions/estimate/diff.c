@@ -658,6 +658,14 @@ static void find_places(struct comparison *comparison, const char *column,
 	}
 }
 
+/* Returns true if an event of a column means the same on both sides. */
+static bool is_comparable(const struct function_diff *diff, const struct function_column *column)
+{
+	return !diff->has_other_vendor ||
+	       (column->event && function_event_is_portable(column->event) &&
+		(!column->per || function_event_is_portable(column->per)));
+}
+
 static int compare_column(struct comparison *comparison, unsigned int number)
 {
 	struct function_diff *diff = comparison->diff;
@@ -699,7 +707,7 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 			return -ENOMEM;
 		variance->is_known = isfinite(variance->value) && isfinite(variance->variance);
 	}
-	for (size_t r = 0; r < diff->nr_rows; r++) {
+	for (size_t r = 0; is_comparable(diff, column) && r < diff->nr_rows; r++) {
 		struct function_change *change = &diff->rows[r].changes[number];
 
 		change->between = fmax(variance->value,
@@ -734,6 +742,15 @@ static int compare_columns(struct function_diff *diff, const struct function_run
 	return err;
 }
 
+/* Returns true if both sides are known to have counted on CPUs of one vendor, but not the same. */
+static bool differ_in_vendor(const struct function_runs *before, const struct function_runs *after)
+{
+	const enum function_vendor old = function_table__vendor(&before->table);
+	const enum function_vendor new = function_table__vendor(&after->table);
+
+	return old != FUNCTION_VENDOR_UNKNOWN && new != FUNCTION_VENDOR_UNKNOWN && old != new;
+}
+
 /**
  * function_diff__init - compare the runs of two sides
  * @diff: set to what has changed
@@ -755,6 +772,7 @@ int function_diff__init(struct function_diff *diff, const struct function_runs *
 	nr = diff->columns.nr_columns;
 	diff->has_several_runs = before->nr + after->nr > NR_SIDES;
 	diff->is_single = is_single;
+	diff->has_other_vendor = differ_in_vendor(before, after);
 	diff->changes = calloc(nr * diff->nr_rows + 1, sizeof(*diff->changes));
 	diff->variances = calloc(nr + 1, sizeof(*diff->variances));
 	diff->absent = calloc(NR_SIDES * nr + 1, sizeof(*diff->absent));

@@ -58,6 +58,7 @@ struct function_diff {
 	struct function_change *changes;
 	bool has_several_runs;			/* at least one side has several */
 	bool is_single;				/* changes of one run a side are significant, too */
+	bool has_other_vendor;			/* on one side are the CPUs of another */
 	struct function_run_variance *variances;	/* by column */
 	struct function_value *absent;		/* by column and side: for missing functions */
 };

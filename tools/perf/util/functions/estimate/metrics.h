@@ -11,9 +11,13 @@ FUNCTION_METRIC("CPI", "cycles per instruction", "cycles", "instructions", 1, 1)
 FUNCTION_METRIC("%RI", "speculated instructions that retired", "instructions", "inst_spec", 100, 1)
 FUNCTION_METRIC("BM/KI", "branch mispredicts per 1000 instructions",
 		"branch-misses", "instructions", 1000, 1)
-FUNCTION_METRIC("CM/KI", "L1D misses per 1000 instructions",
+FUNCTION_METRIC("CM/KI", "cache misses per 1000 instructions",
 		"cache-misses", "instructions", 1000, 1)
-FUNCTION_METRIC("%CM", "accesses that miss", "cache-misses", "cache-references", 100, 1)
+FUNCTION_METRIC("%CM", "cache accesses that miss", "cache-misses", "cache-references", 100, 1)
+FUNCTION_METRIC("L1DM/KI", "L1D load misses per 1000 instructions",
+		"L1-dcache-load-misses", "instructions", 1000, 1)
+FUNCTION_METRIC("%L1DMR", "L1D loads that miss",
+		"L1-dcache-load-misses", "L1-dcache-loads", 100, 1)
 FUNCTION_METRIC("TM/KI", "data TLB misses per 1000 instructions",
 		"dTLB-load-misses", "instructions", 1000, 3)
 FUNCTION_METRIC("PF/KI", "page faults per 1000 instructions",
@@ -33,8 +37,11 @@ FUNCTION_METRIC("EF/KI", "emulation faults per 1000 instructions",
 FUNCTION_METRIC("%CY", "share of the cycles", "cycles", "total", 100, 1)
 FUNCTION_METRIC("%I", "share of the instructions", "instructions", "total", 100, 1)
 FUNCTION_METRIC("%BM", "share of the branch mispredicts", "branch-misses", "total", 100, 1)
-FUNCTION_METRIC("%L1DA", "share of the L1D accesses", "cache-references", "total", 100, 1)
-FUNCTION_METRIC("%L1DM", "share of the L1D misses", "cache-misses", "total", 100, 1)
+FUNCTION_METRIC("%cache-references", "share of the cache accesses",
+		"cache-references", "total", 100, 1)
+FUNCTION_METRIC("%cache-misses", "share of the cache misses", "cache-misses", "total", 100, 1)
+FUNCTION_METRIC("%L1DA", "share of the L1D loads", "L1-dcache-loads", "total", 100, 1)
+FUNCTION_METRIC("%L1DM", "share of the L1D load misses", "L1-dcache-load-misses", "total", 100, 1)
 FUNCTION_METRIC("%TM", "share of the data TLB misses", "dTLB-load-misses", "total", 100, 1)
 FUNCTION_METRIC("%IS", "share of the speculated instructions", "inst_spec", "total", 100, 1)
 FUNCTION_METRIC("%CLK", "share of the CPU clock", "cpu-clock", "total", 100, 1)

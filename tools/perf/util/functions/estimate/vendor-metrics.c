@@ -217,6 +217,7 @@ static const char *const intel_names[][2] = {
 	{ "branches", "br_inst_retired.all_branches" },
 	{ "branch-misses", "br_misp_retired.all_branches" },
 	{ "ref-cycles", "cpu_clk_unhalted.ref_tsc" },
+	{ "slots", "topdown.slots" },
 };
 
 static const char *const amd_names[][2] = {

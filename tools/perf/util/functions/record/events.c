@@ -50,8 +50,15 @@ static const struct number_name software[] = {
 	{ 11, "cgroup-switches" },
 };
 
-/* L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read */
+/* L1D, read; data TLB, read */
 static const struct number_name hw_cache[] = {
+	{ 0x00000, "L1-dcache-loads" },
+	{ 0x10000, "L1-dcache-load-misses" },
+	{ 0x10003, "dTLB-load-misses" },
+};
+
+/* The same on Arm: the counters of cache-references and cache-misses */
+static const struct number_name arm_cache[] = {
 	{ 0x00000, "cache-references" },
 	{ 0x10000, "cache-misses" },
 	{ 0x10003, "dTLB-load-misses" },
@@ -69,15 +76,47 @@ static const struct number_name arm[] = {
 	{ 0x0022, "branch-misses" }, /* BR_MIS_PRED_RETIRED */
 };
 
+/* Event and umask of Intel's core PMUs. Events with the number 0 are those of fixed counters. */
+static const struct number_name intel[] = {
+	{ 0x003c, "cycles" }, /* CPU_CLK_UNHALTED.THREAD_P */
+	{ 0x0200, "cycles" }, /* CPU_CLK_UNHALTED.THREAD */
+	{ 0x00c0, "instructions" }, /* INST_RETIRED.ANY_P */
+	{ 0x0100, "instructions" }, /* INST_RETIRED.PREC_DIST */
+	{ 0x01c0, "instructions" }, /* INST_RETIRED.PREC_DIST, before Ice Lake */
+	{ 0x0300, "ref-cycles" }, /* CPU_CLK_UNHALTED.REF_TSC */
+	{ 0x00c4, "branches" }, /* BR_INST_RETIRED.ALL_BRANCHES */
+	{ 0x00c5, "branch-misses" }, /* BR_MISP_RETIRED.ALL_BRANCHES */
+	{ 0x4f2e, "cache-references" }, /* LONGEST_LAT_CACHE.REFERENCE */
+	{ 0x412e, "cache-misses" }, /* LONGEST_LAT_CACHE.MISS */
+};
+
+/* Event and umask of AMD's core PMUs */
+static const struct number_name amd[] = {
+	{ 0x0076, "cycles" }, /* LS_NOT_HALTED_CYC */
+	{ 0x00c0, "instructions" }, /* EX_RET_INSTR */
+	{ 0x00c2, "branches" }, /* EX_RET_BRN */
+	{ 0x00c3, "branch-misses" }, /* EX_RET_BRN_MISP */
+	{ 0xff60, "cache-references" }, /* L2_REQUEST_G1 */
+	{ 0x0964, "cache-misses" }, /* L2_CACHE_REQ_STAT */
+};
+
 /* Names of the same events, for PMUs whose numbers are unknown here */
 static const char *const aliases[][2] = {
 	{ "cpu-cycles", "cycles" },
 	{ "cpu_cycles", "cycles" },
+	{ "cpu_clk_unhalted.thread", "cycles" },
+	{ "cpu_clk_unhalted.thread_p", "cycles" },
+	{ "cpu_clk_unhalted.core", "cycles" },
+	{ "cpu_clk_unhalted.core_p", "cycles" },
+	{ "ls_not_halted_cyc", "cycles" },
 	{ "inst_retired", "instructions" },
+	{ "inst_retired.any", "instructions" },
+	{ "inst_retired.any_p", "instructions" },
+	{ "ex_ret_instr", "instructions" },
 	{ "l1d_cache", "cache-references" },
-	{ "l1-dcache-loads", "cache-references" },
+	{ "l1-dcache-loads", "L1-dcache-loads" },
 	{ "l1d_cache_refill", "cache-misses" },
-	{ "l1-dcache-load-misses", "cache-misses" },
+	{ "l1-dcache-load-misses", "L1-dcache-load-misses" },
 	{ "dtlb-load-misses", "dTLB-load-misses" },
 	{ "l1d_tlb_refill", "dTLB-load-misses" },
 	{ "br_mis_pred", "branch-misses" },
@@ -156,10 +195,22 @@ static void cut_modifiers(char *name)
 	*colon = '\0';
 }
 
+/* Returns true if terms say which event of a PMU is counted, which may have one event only. */
+static bool choose_event(const char *pmu, const char *terms)
+{
+	for (const char *term = terms; term; term = strchr(term, ',')) {
+		term += *term == ',';
+		if (strcspn(term, "=") >= strcspn(term, ",") || strstarts(term, "event") ||
+		    strstarts(term, "config"))
+			return !strstarts(pmu, "ibs_");
+	}
+	return false;
+}
+
 /*
  * Splits perf's name of an event, which may be pmu/terms/modifiers, name/terms/modifiers or
  * name:modifiers. Returns the event's own name and sets pmu to the PMU's name, or to "". Both are
- * parts of name, which is overwritten.
+ * parts of name, which is overwritten. An event without a name has that of its PMU.
  */
 static char *bare_name(char *name, const char **pmu)
 {
@@ -190,21 +241,58 @@ static char *bare_name(char *name, const char **pmu)
 	if (!*terms || is_generic_name(name))
 		return name;
 	*pmu = name;
-	return terms;
+	return choose_event(name, terms) ? terms : name;
 }
 
-/*
- * Returns true for the PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... An empty name means
- * the CPU's PMU; the CPU's identification is a MIDR if it is Arm's, and may be unknown.
+/**
+ * function_cpu_vendor - say whose events a CPU counts
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * Return: the vendor, or FUNCTION_VENDOR_UNKNOWN.
  */
-static bool is_arm_pmu(const char *pmu, const char *cpu)
+enum function_vendor function_cpu_vendor(const char *cpu)
 {
-	if (*pmu)
-		return strstarts(pmu, "armv") && isdigit(pmu[4]);
 	if (!cpu)
-		return true;
-	return strstarts(cpu, "0x") && strspn(cpu + 2, "0123456789abcdef") == 16 &&
-	       (!cpu[18] || cpu[18] == ' ');
+		return FUNCTION_VENDOR_UNKNOWN;
+	if (strstarts(cpu, "GenuineIntel"))
+		return FUNCTION_VENDOR_INTEL;
+	if (strstarts(cpu, "AuthenticAMD") || strstarts(cpu, "HygonGenuine"))
+		return FUNCTION_VENDOR_AMD;
+	/* A MIDR. Apple (0x61) has the architecture's instructions and other events. */
+	if (strstarts(cpu, "0x") && strspn(cpu + 2, "0123456789abcdef") == 16 &&
+	    (!cpu[18] || cpu[18] == ' ') && strncmp(cpu + 10, "61", 2))
+		return FUNCTION_VENDOR_ARM;
+	return FUNCTION_VENDOR_UNKNOWN;
+}
+
+/**
+ * function_vendor__name - name a vendor
+ * @vendor: the vendor
+ *
+ * Return: its name.
+ */
+const char *function_vendor__name(enum function_vendor vendor)
+{
+	static const char *const names[] = { "unknown", "Arm", "Intel", "AMD" };
+
+	return names[vendor];
+}
+
+/* Returns whose numbers those of a PMU are. An empty name means the CPU's PMU. */
+static enum function_vendor vendor_of(const struct perf_event_attr *attr, const char *pmu,
+				      const char *cpu)
+{
+	enum function_vendor vendor = function_cpu_vendor(cpu);
+
+	/* armv8_pmuv3_0, armv8_cortex_a72, ... */
+	if (strstarts(pmu, "armv") && isdigit(pmu[4]))
+		return FUNCTION_VENDOR_ARM;
+	if (vendor == FUNCTION_VENDOR_ARM)
+		return *pmu ? FUNCTION_VENDOR_UNKNOWN : vendor;
+	if (!strcmp(pmu, "cpu") || !strcmp(pmu, "cpu_core") || !strcmp(pmu, "cpu_atom") ||
+	    (!*pmu && attr->type == PERF_TYPE_RAW))
+		return vendor;
+	return FUNCTION_VENDOR_UNKNOWN;
 }
 
 /* Returns true if the kernel maps the event to one of the PMU. */
@@ -219,6 +307,22 @@ static u64 number(const struct perf_event_attr *attr)
 	return is_mapped(attr) ? attr->config & 0xffffffff : attr->config;
 }
 
+/* Returns the event that a vendor's number means, or NULL. */
+static const char *name_of_number(enum function_vendor vendor, u64 config)
+{
+	switch (vendor) {
+	case FUNCTION_VENDOR_ARM:
+		return find_number(arm, ARRAY_SIZE(arm), config);
+	case FUNCTION_VENDOR_INTEL:
+		return find_number(intel, ARRAY_SIZE(intel), config);
+	case FUNCTION_VENDOR_AMD:
+		return find_number(amd, ARRAY_SIZE(amd), config);
+	case FUNCTION_VENDOR_UNKNOWN:
+	default:
+		return NULL;
+	}
+}
+
 /* Returns the event that the attr names, NULL if only the name does. */
 static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu,
 				const char *cpu)
@@ -229,16 +333,16 @@ static const char *name_of_attr(const struct perf_event_attr *attr, const char *
 	case PERF_TYPE_HARDWARE:
 		return find_number(hardware, ARRAY_SIZE(hardware), config);
 	case PERF_TYPE_HW_CACHE:
-		return find_number(hw_cache, ARRAY_SIZE(hw_cache), config);
+		return function_cpu_vendor(cpu) == FUNCTION_VENDOR_ARM ?
+		       find_number(arm_cache, ARRAY_SIZE(arm_cache), config) :
+		       find_number(hw_cache, ARRAY_SIZE(hw_cache), config);
 	case PERF_TYPE_SOFTWARE:
 		return find_number(software, ARRAY_SIZE(software), config);
 	case PERF_TYPE_TRACEPOINT:
 	case PERF_TYPE_BREAKPOINT:
 		return NULL;
 	default:
-		if (!is_arm_pmu(pmu, cpu))
-			return NULL;
-		return find_number(arm, ARRAY_SIZE(arm), config);
+		return name_of_number(vendor_of(attr, pmu, cpu), config);
 	}
 }
 
@@ -269,6 +373,7 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 {
 	char *copy = strdup(name), *bare, *lower, *result = NULL;
 	const char *known, *pmu;
+	bool is_other;
 
 	if (!copy)
 		return NULL;
@@ -283,9 +388,13 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 		if (!known && !strcmp(lower, "inst_spec"))
 			known = "inst_spec";
 	}
-	known = known ?: bare;
-	if (lower && asprintf(&result, function_event_is_reserved(known) ? "event:%s" : "%s",
-			      known) < 0)
+	/* The number of another event. */
+	is_other = known && !*pmu && attr->type >= PERF_TYPE_RAW &&
+		   attr->type != PERF_TYPE_BREAKPOINT && !name_of_attr(attr, pmu, cpu) &&
+		   vendor_of(attr, pmu, cpu) != FUNCTION_VENDOR_UNKNOWN;
+	known = known && !is_other ? known : bare;
+	if (lower && asprintf(&result, is_other || function_event_is_reserved(known) ?
+			      "event:%s" : "%s", known) < 0)
 		result = NULL;
 	free(lower);
 	free(copy);
@@ -322,7 +431,28 @@ bool function_event_differs(const struct perf_event_attr *attr,
 		return false;
 	if (attr->type == other->type || !is_mapped(attr))
 		return number(attr) != number(other);
-	return !is_arm_pmu("", cpu);
+	return function_cpu_vendor(cpu) != FUNCTION_VENDOR_ARM;
+}
+
+/**
+ * function_event_is_portable - say whether an event means the same on all CPUs
+ * @name: the name of function_event_name()
+ *
+ * Return: true or false; false for an event that only its name describes.
+ */
+bool function_event_is_portable(const char *name)
+{
+	static const char *const portable[] = {
+		"cycles", "instructions", "branches", "branch-misses", "ref-cycles",
+		FUNCTION_SAMPLES, FUNCTION_MATCHED, FUNCTION_DISCARDED, FUNCTION_TOTAL,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(portable); i++) {
+		if (!strcmp(portable[i], name))
+			return true;
+	}
+	/* A name with a colon is one of a tracepoint. */
+	return strchr(name, ':') || find_name(software, ARRAY_SIZE(software), name);
 }
 
 /**
