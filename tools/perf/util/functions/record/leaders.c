@@ -243,13 +243,30 @@ static bool can_sample(const struct evsel *evsel)
 	       !try_open(probe_of(&evsel->core.attr));
 }
 
-/* Lets a member sample itself, as precisely as the PMU is able to. */
-static int sample_member(struct evsel *evsel)
+/*
+ * Returns true if the kernel draws the first interval of each thread. Otherwise all processes of a
+ * program are sampled at the same places. A precise event has no jitter.
+ */
+static bool can_jitter(struct evsel *evsel, u32 jitter)
 {
+	const struct perf_pmu *pmu = evsel__find_pmu(evsel);
+	struct perf_event_attr attr = probe_of(&evsel->core.attr);
+
+	attr.jitter_alternate_period = jitter;
+	return jitter && (!pmu || pmu->max_precise < 1) && !try_open(attr);
+}
+
+/* Lets a member sample itself, as precisely as the PMU is able to. */
+static int sample_member(struct evsel *evsel, u32 jitter)
+{
+	int err = 0;
+
 	if (has_rate(evsel))
 		return 0;
+	if (can_jitter(evsel, jitter) && !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER))
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER, jitter);
 	evsel->precise_max = evsel->core.attr.type != PERF_TYPE_SOFTWARE;
-	return add_rate(evsel);
+	return err ?: add_rate(evsel);
 }
 
 /*
@@ -281,7 +298,7 @@ static int sample_group(struct evsel *leader, const struct function_sampling *sa
 		bool samples = can_sample(evsel);
 
 		if (!err && samples)
-			err = sample_member(evsel);
+			err = sample_member(evsel, sampling->jitter);
 		all_sample &= samples;
 	}
 	if (has_windows || !has_counts)
