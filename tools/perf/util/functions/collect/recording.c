@@ -2,6 +2,7 @@
 /* Reads recordings of groups and adds up the counts of their samples by function. */
 #include <byteswap.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,13 @@ struct known_thread {
 /* simpleperf has this period for events that do not sample. */
 #define NEVER		BIT_ULL(62)
 
+/* Sums of event samples that differ by more from what was counted are worth a message. */
+#define MOST_DIFFERENCE	0.05
+/* With more, most of what a short process has counted is not sampled. */
+#define MOST_SCALE	2
+/* With fewer samples for each new thread, the ends of threads and their places matter. */
+#define FEW_PER_THREAD	5
+
 #define PLACES_BITS	12
 #define THREADS_BITS	6
 
@@ -125,6 +133,7 @@ struct recording {
 	u64 lost_outside;	/* of the spans of time that the user wants to see */
 	u64 lost_samples;
 	u64 throttled;
+	u64 nr_tasks;		/* that began during the recording */
 	/* All sums; with spans of time, the sums of the finished spans. */
 	struct function_table *table;
 	const struct recording_options *options;
@@ -150,6 +159,12 @@ struct functions_evsel {
 	struct evsel *sampler;		/* the event of the group that has its windows */
 	unsigned int slot;		/* 0 for the sampler */
 	unsigned int nr_slots;		/* of the group, if it is the sampler */
+	/* The mean periods of the first and second samples of recent streams, 0: none yet. */
+	double first;
+	double second;
+	/* Of all samples that it has taken itself. */
+	double periods;
+	u64 nr_samples;
 };
 
 static bool is_tracepoint(const struct evsel *evsel)
@@ -264,15 +279,23 @@ static bool refuse_sampler(struct recording *recording, struct evsel *sampler)
 static struct collect_group *new_group(struct recording *recording, struct evsel *sampler)
 {
 	const struct perf_event_attr *attr = &sampler->core.attr;
+	struct collect_group *group;
 
 	callchain_param_setup(attr->sample_type,
 			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
-	if (!has_counts(sampler) || recording->options->source == FUNCTION_SOURCE_SAMPLES)
+	if (!has_counts(sampler))
 		return NULL;
-	recording->has_group = true;
 	if (refuse_sampler(recording, sampler))
 		return ERR_PTR(-EINVAL);
-	return window_collector__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
+	group = window_collector__add_group(recording->metrics, attr);
+	if (!group)
+		return ERR_PTR(-ENOMEM);
+	/* Event samples need what the group has counted, not its windows. */
+	if (recording->options->source == FUNCTION_SOURCE_SAMPLES)
+		collect_group__hide(group, true);
+	else
+		recording->has_group = true;
+	return group;
 }
 
 static int ignore_event(struct recording *recording, struct evsel *evsel)
@@ -724,6 +747,50 @@ static int read_counts(struct recording *recording, struct collect_stream *strea
 	return 0;
 }
 
+/* A stream that begins with the recording has counted less than this before its first sample. */
+#define MOST_BEFORE_SAMPLE	1000000
+
+/*
+ * Notes what the events of a group have counted up to a sample, be it of the leader or of a member.
+ * Returns 0, or a negative error.
+ */
+static int note_counts(struct recording *recording, struct collect_stream *stream,
+		       struct collect_value *values, struct evsel *evsel,
+		       const union perf_event *event, struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	const struct functions_evsel *own = evsel->priv, *sampler = own->sampler->priv;
+	struct sample_read_value *v = sample->read.group.values;
+	u64 *counted = collect_stream__counted(stream);
+	const bool is_first = !counted[own->slot];
+	unsigned int slot = 0;
+
+	if (!(read_format & PERF_FORMAT_GROUP) || !has_values(event, sample, read_format))
+		return 0;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		if (slot >= sampler->nr_slots || !v->id || values[slot].id != v->id) {
+			int found = find_slot(recording, own->sampler, v->id);
+
+			if (found == -ENOENT)
+				continue;
+			if (found < 0)
+				return found;
+			slot = found;
+			if (!values[slot].id) {
+				values[slot].id = v->id;
+				if (collect_stream__add_member(stream, v->id))
+					return -ENOMEM;
+			}
+		}
+		counted[slot++] = v->value;
+	}
+	/* The recording of a process that runs may be one of several files. */
+	if (is_first && counted[own->slot] / 2 > sample->period &&
+	    counted[own->slot] - sample->period > MOST_BEFORE_SAMPLE)
+		collect_stream__begin_late(stream);
+	return 0;
+}
+
 static size_t hash_function(long key, void *ctx __maybe_unused)
 {
 	return hash_long(key, BITS_PER_LONG);
@@ -973,6 +1040,8 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	struct recording *recording = container_of(tool, struct recording, tool);
 
 	recording->nr_changes++;
+	/* What perf record writes about threads that run already has no time. */
+	recording->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
 	function_finder__forget(recording->finder);
 	if (event->header.type == PERF_RECORD_EXIT &&
 	    window_collector__exit(recording->metrics, event->fork.tid))
@@ -1074,12 +1143,89 @@ static bool lacks_children(const struct recording *recording)
 	return false;
 }
 
+/* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */
+static double scale_of(const struct functions_evsel *event)
+{
+	double counted = event->group ? collect_group__counted(event->group, event->slot) : 0;
+
+	return counted > 0 && event->periods > 0 ? counted / event->periods : 0;
+}
+
+/*
+ * Scales the sums of events that sample themselves to what the events have counted, as far as the
+ * samples tell. Notes the events whose samples miss most of that, and those that have few samples
+ * in each new thread: threads end before the next one, and where jitter does not draw the first
+ * interval, all processes of a program are sampled at the same places.
+ */
+static int scale_samples(struct recording *recording, struct function_table *table)
+{
+	struct evsel *evsel;
+	int err = 0;
+
+	/* Idle streams of a live recording are forgotten. */
+	if (recording->options->is_due)
+		return 0;
+	window_collector__count(recording->metrics);
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		const struct perf_event_attr *attr = &evsel->core.attr;
+		const struct functions_evsel *own = evsel->priv;
+		bool is_scarce, is_random;
+		double scale;
+
+		if (err || !own || !own->samples)
+			continue;
+		scale = scale_of(own);
+		is_random = attr->jitter_alternate_period && (scale || !attr->freq);
+		is_scarce = attr->inherit && !is_random &&
+			    (attr->freq || attr->sample_period > 1) &&
+			    own->nr_samples < FEW_PER_THREAD * recording->nr_tasks;
+		if (scale) {
+			err = collect_group__scale(own->samples, own->sample_slot, scale);
+			table->is_scaled |= fabs(scale - 1) > MOST_DIFFERENCE;
+			is_scarce |= recording->nr_tasks && scale > MOST_SCALE;
+		}
+		if (!err && is_scarce)
+			err = function_table__add_scarce(table,
+							 collect_group__event(own->samples,
+									      own->sample_slot));
+	}
+	return err;
+}
+
+/* Says whose sums were scaled by much. */
+static void recording__note_scales(struct recording *recording, const char *name)
+{
+	const char *separator = "";
+	char text[256] = "";
+	struct evsel *evsel;
+	int length = 0;
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		const struct functions_evsel *own = evsel->priv;
+		double scale = own && own->samples ? scale_of(own) : 0;
+		char *event;
+
+		if (!scale || fabs(scale - 1) <= MOST_DIFFERENCE)
+			continue;
+		event = function_text__printable(collect_group__event(own->samples,
+								      own->sample_slot));
+		length += scnprintf(text + length, sizeof(text) - length, "%s%s by %.2f", separator,
+				    event ?: "an event", scale);
+		free(event);
+		separator = ", ";
+	}
+	if (length)
+		pr_warning("perf functions: %s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s\n",
+			   name, text);
+}
+
 /* Makes the sums of this span; @lost is the number of samples lost so far. */
 static int make_table(struct recording *recording, u64 lost, struct function_table *table)
 {
 	int err = function_finder__name_rows(recording->finder);
 
 	branch_paths__choose(recording->paths);
+	err = err ?: scale_samples(recording, table);
 	err = err ?: window_collector__table(recording->metrics, table);
 	if (!err && recording->options->source == FUNCTION_SOURCE_BRANCHES)
 		function_table__choose_source(table, FUNCTION_SOURCE_BRANCHES);
@@ -1193,6 +1339,10 @@ static struct collect_stream *end_interval(struct recording *recording, struct e
 						  interval->thread, &values);
 	if (!stream)
 		return ERR_PTR(-ENOMEM);
+	interval->place = collect_stream__place(stream, own->slot);
+	err = own->samples ? note_counts(recording, stream, values, evsel, event, sample) : 0;
+	if (err)
+		return ERR_PTR(err);
 	if (own->sampler != evsel && collect_group__alternates(own->group)) {
 		collect_stream__interrupt(stream);
 		return NULL;
@@ -1204,11 +1354,50 @@ static struct collect_stream *end_interval(struct recording *recording, struct e
 	return err ? NULL : stream;
 }
 
+/*
+ * Returns true if jitter draws the first interval of each thread. Its sample then stands for the
+ * whole period.
+ */
+static bool has_random_first(const struct perf_event_attr *attr)
+{
+	return attr->inherit && attr->jitter_alternate_period;
+}
+
+/* Moves the mean of recent periods, 0 before the first. */
+static void move_mean(double *mean, u64 period)
+{
+	*mean += *mean ? (period - *mean) / 16 : period;
+}
+
+/*
+ * Returns how many events a sample stands for. Place is the number of those before it in its
+ * stream. Of a frequency, only the kernel knows the period from which it has drawn the first one.
+ */
+static u64 weigh(struct functions_evsel *event, const struct perf_event_attr *attr, u64 period,
+		 unsigned int place)
+{
+	const u64 window = attr->alternative_sample_period;
+
+	if (!has_random_first(attr) || place > 1)
+		return period;
+	if (place) {
+		if (!window)
+			move_mean(&event->second, period);
+		return period;
+	}
+	if (!attr->freq)
+		return add_saturated(attr->sample_period,
+				     window * max(attr->alternative_sample_count, 1U));
+	move_mean(&event->first, period);
+	return max(event->second ?: 2 * event->first, 1.0);
+}
+
 static int add_event_sample(struct recording *recording, struct machine *machine,
-			    struct evsel *evsel, struct perf_sample *sample,
+			    struct evsel *evsel, struct perf_sample *sample, unsigned int place,
 			    struct collect_sample own)
 {
-	const struct functions_evsel *event = evsel->priv;
+	struct functions_evsel *event = evsel->priv;
+	const u64 weight = weigh(event, &evsel->core.attr, sample->period, place);
 	const struct place *origin = find_origin(recording, machine, evsel, sample);
 
 	if (IS_ERR(origin))
@@ -1217,8 +1406,9 @@ static int add_event_sample(struct recording *recording, struct machine *machine
 		own.function = origin->function;
 		own.filtered = origin->filtered || is_elsewhere(recording, sample);
 	}
-	return collect_group__event_sample(event->samples, event->sample_slot, sample->period,
-					   &own);
+	event->periods += weight;
+	event->nr_samples++;
+	return collect_group__event_sample(event->samples, event->sample_slot, weight, &own);
 }
 
 /*
@@ -1255,7 +1445,8 @@ static int add_to_function(struct recording *recording, struct machine *machine,
 	if (!err && recording->symbols && !collect_sample.filtered && !collect_sample.outside)
 		err = annotate_sample(recording, evsel, sample, place);
 	if (!err && own->samples)
-		err = add_event_sample(recording, machine, evsel, sample, collect_sample);
+		err = add_event_sample(recording, machine, evsel, sample, interval->place,
+				       collect_sample);
 	if (!err && own->paths && !elsewhere && !collect_sample.outside &&
 	    (stream || !own->group))
 		err = add_path(recording, machine, evsel, sample,
@@ -1263,6 +1454,23 @@ static int add_to_function(struct recording *recording, struct machine *machine,
 	if (!err && stream)
 		err = collect_stream__sample(stream, interval, &collect_sample);
 	return err;
+}
+
+/* Finds the place of a sample of an event without counts in its stream. */
+static int find_place(struct recording *recording, struct evsel *evsel,
+		      const struct perf_sample *sample, u64 thread,
+		      struct collect_interval *interval)
+{
+	const struct functions_evsel *own = evsel->priv;
+	struct collect_stream *stream;
+	struct collect_value *values;
+
+	stream = window_collector__findnew_stream(recording->metrics, own->samples, sample->id,
+						  thread, &values);
+	if (!stream)
+		return -ENOMEM;
+	interval->place = collect_stream__place(stream, own->sample_slot);
+	return 0;
 }
 
 /* The way of a sample: its thread, its stream, the counts of its interval, and its function. */
@@ -1305,6 +1513,9 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	}
 	if (IS_ERR(stream))
 		return PTR_ERR(stream);
+	if (!own->group && has_random_first(&evsel->core.attr) &&
+	    find_place(recording, evsel, sample, thread->number, &interval))
+		return -ENOMEM;
 	if (!stream && !own->samples)
 		return 0;
 	return add_to_function(recording, machine, evsel, sample, thread, stream, &interval);
@@ -1951,6 +2162,8 @@ int recording__read(const char *path, const struct recording_options *options,
 	else
 		err = options->span ? end_span(recording, lost) :
 				      make_table(recording, lost, table);
+	if (!err)
+		recording__note_scales(recording, name);
 out:
 	if (err || !kept) {
 		recording__delete(recording);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <linux/kernel.h>
 
+#include "../../strlist.h"
 #include "../text.h"
 #include "../record/events.h"
 #include "sums-file.h"
@@ -98,12 +99,20 @@ static void sums_file_write(const struct function_sums *sums, FILE *fp)
  */
 int function_table__write(const struct function_table *table, FILE *fp)
 {
+	struct str_node *event;
+
 	fprintf(fp, "%s %d\n", FUNCTION_SUMS_MAGIC, FUNCTION_SUMS_VERSION);
 	fprintf(fp, "by\t%s\t%d\n", table->by, table->inlines);
 	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
 	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
 	if (table->lacks_children)
 		fputs("lacks-children\n", fp);
+	for (event = table->scarce ? strlist__first(table->scarce) : NULL; event;
+	     event = strlist__next(event)) {
+		fputs("scarce", fp);
+		write_name(event->s, fp);
+		fputc('\n', fp);
+	}
 	for (int source = 0; source < FUNCTION_SOURCE_BEST; source++) {
 		if (table->is_partial[source])
 			fprintf(fp, "partial\t%s\n", function_source__name(source));
@@ -408,6 +417,8 @@ static int read_line(struct reader *reader, struct fields *fields)
 		table->lacks_children = true;
 		return 0;
 	}
+	if (fields->nr == 2 && !strcmp(word, "scarce"))
+		return function_table__add_scarce(table, fields->field[1]);
 	if (fields->nr == 2 && !strcmp(word, "partial")) {
 		int source = function_source__find(fields->field[1]);
 

@@ -528,6 +528,27 @@ enum function_vendor function_table__vendor(const struct function_table *table)
 					FUNCTION_VENDOR_UNKNOWN;
 }
 
+static int add_text(struct strlist **list, const char *text)
+{
+	int err;
+
+	*list = *list ?: strlist__new(NULL, NULL);
+	err = *list ? strlist__add(*list, text) : -ENOMEM;
+	return err == -EEXIST ? 0 : err;
+}
+
+/**
+ * function_table__add_scarce - add an event that has too few samples for the number of threads
+ * @table: the table
+ * @event: name of the event
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_table__add_scarce(struct function_table *table, const char *event)
+{
+	return add_text(&table->scarce, event);
+}
+
 /**
  * function_table__add_build - add the build of a file with rows
  * @table: the table
@@ -537,11 +558,7 @@ enum function_vendor function_table__vendor(const struct function_table *table)
  */
 int function_table__add_build(struct function_table *table, const char *build)
 {
-	int err;
-
-	table->builds = table->builds ?: strlist__new(NULL, NULL);
-	err = table->builds ? strlist__add(table->builds, build) : -ENOMEM;
-	return err == -EEXIST ? 0 : err;
+	return add_text(&table->builds, build);
 }
 
 static void function_sums__delete(struct function_sums *sums)
@@ -1117,6 +1134,12 @@ const char *function_table__add_part(struct function_table *table,
 		if (function_table__add_build(table, build->s))
 			return "not enough memory";
 	}
+	for (build = other->scarce ? strlist__first(other->scarce) : NULL; build;
+	     build = strlist__next(build)) {
+		if (function_table__add_scarce(table, build->s))
+			return "not enough memory";
+	}
+	table->is_scaled |= other->is_scaled;
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		const struct event_set *from = other->sets[i];
 		struct event_set *set = findnew_same_set(table, from);
@@ -1198,6 +1221,7 @@ void function_table__exit(struct function_table *table)
 		free(table->cpus[i]);
 	free(table->cpus);
 	strlist__delete(table->builds);
+	strlist__delete(table->scarce);
 	free(table->sets);
 	free(table->sums);
 	memset(table, 0, sizeof(*table));

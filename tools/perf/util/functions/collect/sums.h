@@ -196,6 +196,10 @@ struct function_table {
 	bool is_partial[FUNCTION_SOURCE_BEST];
 	/* A recording lacks the threads and children that its tasks have started. */
 	bool lacks_children;
+	/* Events that have few samples for the number of new threads; NULL: none. */
+	struct strlist *scarce;
+	/* The sums of event samples were far from what the events have counted (recordings). */
+	bool is_scaled;
 	/* A process whose JIT has no map of its functions; 0: none, or not known (sums files). */
 	int unmapped;
 	struct strlist *builds;	/* files with rows, each with a tab and its build-id; NULL: none */
@@ -222,6 +226,7 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
 enum function_vendor function_table__vendor(const struct function_table *table);
+int function_table__add_scarce(struct function_table *table, const char *event);
 int function_table__add_build(struct function_table *table, const char *build);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,

@@ -116,3 +116,30 @@ void u192__subtract(struct u192 *number, const struct u192 *other)
 	if (borrow)
 		memset(number, 0, sizeof(*number));
 }
+
+/**
+ * u192__scale - multiply a number
+ * @number: the number, which is rounded down
+ * @factor: 2^32 times the factor
+ *
+ * Return: false if the product is too large: the largest number stands for it then.
+ */
+bool u192__scale(struct u192 *number, u64 factor)
+{
+	u32 half[2 * ARRAY_SIZE(number->w) + 2] = {};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(number->w); i++) {
+		const u64 digit = (u32)(number->w[i / 2] >> 32 * (i % 2));
+		u64 low = digit * (u32)factor + half[i];
+		u64 high = digit * (factor >> 32) + half[i + 1] + (low >> 32);
+
+		half[i] = low;
+		half[i + 1] = high;
+		half[i + 2] = high >> 32;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(number->w); i++)
+		number->w[i] = (u64)half[2 * i + 2] << 32 | half[2 * i + 1];
+	if (half[2 * ARRAY_SIZE(number->w) + 1])
+		memset(number, 0xff, sizeof(*number));
+	return !half[2 * ARRAY_SIZE(number->w) + 1];
+}

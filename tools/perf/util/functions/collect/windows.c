@@ -76,6 +76,10 @@ struct collect_group {
 	/* By how many events windows have ended late, see note_skid(). */
 	u64 *skids;
 	unsigned int nr_skids;
+	/* By slot: what all streams have counted, see window_collector__count(). */
+	double *counted;
+	/* By slot: 2^32 times the factor of all values, NULL: 1. */
+	u64 *scales;
 };
 
 /* Classes of a function's windows. Most matched windows also begin in it. */
@@ -130,6 +134,15 @@ struct collect_stream {
 	struct metrics_counter *leader;
 	struct collect_group *group;
 	struct collect_value *values;	/* by slot */
+	/*
+	 * By slot: what was counted up to the last sample of any event of the group, and before
+	 * the recording.
+	 */
+	u64 *counted;
+	u64 *before;
+	/* Bits by slot: events that have sampled once, and again. */
+	u64 sampled;
+	u64 resampled;
 	/* Events of the leader since its last overflow, if known. */
 	s64 skid;
 	bool has_no_skid;
@@ -292,6 +305,8 @@ void window_collector__delete(struct window_collector *metrics)
 		free(group->windows.values);
 		free(group->longs.values);
 		free(group->skids);
+		free(group->counted);
+		free(group->scales);
 		free(group);
 	}
 	while ((function = metrics->functions) != NULL) {
@@ -679,12 +694,14 @@ static struct collect_stream *window_collector__new_stream(struct window_collect
 							   u64 id, u64 thread)
 {
 	struct collect_stream *stream = zalloc(sizeof(*stream) + group->nr_slots *
-					       (2 * sizeof(*stream->burst) +
+					       (4 * sizeof(*stream->burst) +
 						sizeof(*stream->values)));
 
 	if (!stream)
 		return NULL;
-	stream->values = (struct collect_value *)(stream->burst + 2 * group->nr_slots);
+	stream->counted = stream->burst + 2 * group->nr_slots;
+	stream->before = stream->burst + 3 * group->nr_slots;
+	stream->values = (struct collect_value *)(stream->burst + 4 * group->nr_slots);
 	stream->id = id;
 	stream->thread = thread;
 	stream->group = group;
@@ -1305,6 +1322,98 @@ void collect_stream__interrupt(struct collect_stream *stream)
 }
 
 /**
+ * collect_stream__place - note a sample of an event
+ * @stream: the stream
+ * @slot: slot of the event
+ *
+ * Return: how many samples of the event the stream had before, at most 2.
+ */
+unsigned int collect_stream__place(struct collect_stream *stream, unsigned int slot)
+{
+	const u64 bit = 1ULL << slot;
+	const unsigned int place = !!(stream->sampled & bit) + !!(stream->resampled & bit);
+
+	stream->resampled |= stream->sampled & bit;
+	stream->sampled |= bit;
+	return place;
+}
+
+/**
+ * collect_stream__counted - what each event has counted in a stream
+ * @stream: the stream
+ *
+ * Return: the counts by slot, for the caller to set at each sample.
+ */
+u64 *collect_stream__counted(struct collect_stream *stream)
+{
+	return stream->counted;
+}
+
+/**
+ * collect_stream__begin_late - leave out what a stream has counted so far
+ * @stream: the stream, whose counts are set
+ */
+void collect_stream__begin_late(struct collect_stream *stream)
+{
+	memcpy(stream->before, stream->counted, stream->group->nr_slots * sizeof(u64));
+}
+
+/**
+ * window_collector__count - add up what all streams have counted
+ * @metrics: the collector
+ */
+void window_collector__count(struct window_collector *metrics)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	for (struct collect_group *group = metrics->groups; group; group = group->next) {
+		free(group->counted);
+		group->counted = calloc(group->nr_slots ?: 1, sizeof(*group->counted));
+	}
+	hashmap__for_each_entry(metrics->streams, entry, bucket) {
+		const struct collect_stream *stream = entry->pvalue;
+
+		for (unsigned int i = 0; stream->group->counted && i < stream->group->nr_slots; i++)
+			stream->group->counted[i] += stream->counted[i] - stream->before[i];
+	}
+}
+
+/**
+ * collect_group__counted - what an event has counted
+ * @group: its group
+ * @slot: its slot
+ *
+ * Return: the sum of all streams at the last window_collector__count(), 0 if it is not known.
+ */
+double collect_group__counted(const struct collect_group *group, unsigned int slot)
+{
+	return group->counted ? group->counted[slot] : 0;
+}
+
+/**
+ * collect_group__scale - multiply the values of an event
+ * @group: the group, of window_collector__add_samples()
+ * @slot: the slot of the event
+ * @scale: the factor for the tables from now on
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int collect_group__scale(struct collect_group *group, unsigned int slot, double scale)
+{
+	if (!group->scales) {
+		group->scales = calloc(group->nr_slots, sizeof(*group->scales));
+		if (!group->scales)
+			return -ENOMEM;
+		for (unsigned int i = 0; i < group->nr_slots; i++)
+			group->scales[i] = 1ULL << 32;
+	}
+	/* A crafted file may have any values. */
+	group->scales[slot] = scale < 1ULL << 31 ? scale * (1ULL << 32) : UINT64_MAX;
+	return 0;
+}
+
+/**
  * window_collector__throttle - an event is throttled, or no longer
  * @metrics: the collector
  * @id: id of the event
@@ -1510,6 +1619,23 @@ static void add_class(const struct collect_group *group, const unsigned int *ord
 	windows_add_values(group, order, set, collect_sums__bursts(from, group, class), to);
 }
 
+/* Multiplies the values of events that sample themselves by their scales. */
+static bool scale_values(const struct collect_group *group, const unsigned int *order,
+			 const struct event_set *set, struct u192 *values)
+{
+	bool fits = true;
+
+	for (unsigned int i = 0; group->scales && i < group->nr_slots; i++) {
+		const u64 scale = group->scales[order[i]];
+		struct u192 *square = &values[event_set__product(set, i, i)];
+
+		if (scale != 1ULL << 32)
+			fits = u192__scale(&values[i], scale) && u192__scale(square, scale) &&
+			       u192__scale(square, scale) && fits;
+	}
+	return fits;
+}
+
 static int add_to_table(const struct collect_group *group, const unsigned int *order,
 			const struct event_set *set, const struct collect_function *function,
 			struct function_table *table)
@@ -1538,7 +1664,7 @@ static int add_to_table(const struct collect_group *group, const unsigned int *o
 	begun = sums->values + event_set__nr_values(set);
 	add_class(group, order, set, from, WINDOWS_BOTH, begun);
 	add_class(group, order, set, from, WINDOWS_BEGUN, begun);
-	return 0;
+	return scale_values(group, order, set, sums->values) ? 0 : -ERANGE;
 }
 
 static bool windows_add_intervals(const struct collect_group *group, const unsigned int *order,

@@ -46,6 +46,7 @@ struct collect_interval {
 	u64 thread;			/* a unique number of the thread */
 	const u64 *counts;		/* by slot, since the sample before */
 	u64 period;			/* elapsed period, 0 if unknown */
+	unsigned int place;		/* 0 for the first sample of its event in the stream, ... */
 	/* Set by collect_stream__measure(). */
 	bool is_window;
 	bool is_interrupted;		/* it is one, but another event has sampled in it */
@@ -101,6 +102,12 @@ int collect_group__path(struct collect_group *group, struct collect_function *fu
 			const u64 *counts);
 int collect_group__path_end(struct collect_group *group, struct collect_function *function);
 void collect_stream__interrupt(struct collect_stream *stream);
+unsigned int collect_stream__place(struct collect_stream *stream, unsigned int slot);
+u64 *collect_stream__counted(struct collect_stream *stream);
+void collect_stream__begin_late(struct collect_stream *stream);
+void window_collector__count(struct window_collector *metrics);
+double collect_group__counted(const struct collect_group *group, unsigned int slot);
+int collect_group__scale(struct collect_group *group, unsigned int slot, double scale);
 int window_collector__throttle(struct window_collector *metrics, u64 id, u32 thread,
 			       bool is_throttled);
 int window_collector__exit(struct window_collector *metrics, u32 thread);

@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
+#include "../../strlist.h"
 #include "../text.h"
 #include "../record/events.h"
 #include "../collect/sums.h"
@@ -1626,6 +1627,21 @@ static int set_values(struct function_columns *columns, unsigned int c,
 	return 0;
 }
 
+/* Marks the values of event samples that are too few for the number of threads. */
+static void mark_scarce(struct function_columns *columns, const struct function_table *table)
+{
+	for (unsigned int i = 0; table->scarce && i < columns->nr_columns; i++) {
+		const struct function_column *column = &columns->columns[i];
+
+		if (column->source != FUNCTION_SOURCE_SAMPLES || !column->per ||
+		    (!strlist__has_entry(table->scarce, column->event) &&
+		     !strlist__has_entry(table->scarce, column->per)))
+			continue;
+		for (size_t r = 0; r < columns->nr_rows; r++)
+			columns->rows[r].values[i].is_weak |= columns->rows[r].values[i].is_defined;
+	}
+}
+
 /**
  * function_columns__init - make the columns and rows of a table
  * @columns: set to them
@@ -1658,6 +1674,8 @@ int function_columns__init(struct function_columns *columns, const struct functi
 	all.has_calls = !all.is_inclusive && has_calls(&windows);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
 		err = set_values(columns, i, &all);
+	if (!err)
+		mark_scarce(columns, table);
 	function_table__exit(&total);
 	return err;
 }

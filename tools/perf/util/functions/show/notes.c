@@ -144,6 +144,14 @@ static void note_recording(const char *side, const struct function_table *table,
 			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
 			     names[source]);
 	}
+	if (table->scarce && uses_samples) {
+		char *event = function_text__printable(strlist__entry(table->scarce, 0)->s);
+
+		note(side,
+		     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short",
+		     event ?: "an event");
+		free(event);
+	}
 	if (table->lacks_children)
 		note(side,
 		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
@@ -328,10 +336,13 @@ static void note_sources(const char *side, const struct function_table *table)
 		name = function_text__printable(function_of(found.row)->symbol);
 	if (name)
 		note(side,
-		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %.*f and %.*f: believe the event samples if the function has short calls or many misses (see EVENT SAMPLES in perf-functions(1))",
+		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %.*f and %.*f: %s (see EVENT SAMPLES in perf-functions(1))",
 		     found.nr, found.nr > 1 ? "s" : "", found.column->name,
 		     *name ? name : "unnamed code", found.column->digits, found.samples,
-		     found.column->digits, found.windows);
+		     found.column->digits, found.windows,
+		     table->is_scaled ?
+		     "they had to be scaled, so rely on neither: record with -a" :
+		     "believe the event samples if the function has short calls or many misses");
 	free(name);
 out:
 	function_columns__exit(&windows);
