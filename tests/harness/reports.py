@@ -145,7 +145,10 @@ def table(names: list[str], seed: int = 1) -> Table:
         "throttled": 3,
         "lost": 0,
         "samples": 0,
-        "windows": dict(sum((Counter(row["windows"]) for row in rows), Counter())),
+        "windows": {
+            name: sum(row["windows"][name] for row in rows)
+            for name in ("opened", "samples", "matched", "discarded")
+        },
         "events": [{"name": event, "unit": "events"} for event in EVENTS],
         "width": "cycles",
         "columns": columns(),

@@ -210,6 +210,43 @@ class Tables(Case):
         )
         self.browser.picture(DATA / "table-light.png")
 
+    def test_colours_of_rates(self):
+        """The best fifth of the way from the lowest value to the highest one looks best."""
+        self.open(self.page)
+        seen, zeros = set(), 0
+        for column in self.table["columns"]:
+            if column["role"] != "rate":
+                continue
+            name = column["name"]
+            rows = self.table["functions"]
+            at = 1 + self.table["columns"].index(column)
+            looks = self.browser.run(
+                "return [...document.querySelectorAll('#table tr.row')].map(row =>"
+                " row.children[arguments[0]].className)",
+                at,
+            )
+            printed = [
+                None
+                if row["metrics"][name] is None or name in row["weak"]
+                else float(text(row["metrics"][name], column["digits"]))
+                for row in rows
+            ]
+            sure = [value for value in printed if value is not None]
+            best, most = min(sure), max(sure)
+            classes = min(CLASSES, len(set(sure)))
+            for value, look in zip(printed, looks):
+                if value == 0:
+                    self.assertEqual(look, "")
+                    zeros += 1
+                elif value is not None:
+                    part = classes * (value - best) / (most - best)
+                    place = min(int(part + 1e-6), classes - 1)
+                    wanted = place * (CLASSES - 1) / (classes - 1)
+                    self.assertAlmostEqual(int(look[1:]), wanted, delta=0.5)
+                    seen.add(look)
+        self.assertGreater(zeros, 0)
+        self.assertLessEqual({"q0", "q4"}, seen)
+
     def test_sorts_by_click(self):
         self.open(self.page)
         self.assertEqual(

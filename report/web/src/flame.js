@@ -4,7 +4,17 @@
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
 import { element, svg } from './element.js';
-import { CLASSES, amount, format, interval, isRate, matcher, quantiles, valueIn } from './values.js';
+import {
+	CLASSES,
+	amount,
+	distances,
+	fillOf,
+	format,
+	interval,
+	isRate,
+	matcher,
+	valueIn,
+} from './values.js';
 
 const CHAINS = 'perf functions record --call-graph fp,4 --user-callchains -- COMMAND';
 const CELL = 22;
@@ -48,7 +58,7 @@ export function flameView(panel, data) {
 
 	// a metric that is the same everywhere says nothing
 	function differs(column) {
-		return quantiles(known(column), column).bounds.length > 0;
+		return distances(known(column), column).bounds.length > 0;
 	}
 	function known(column) {
 		const values = [];
@@ -143,9 +153,7 @@ export function flameView(panel, data) {
 	const colour = node => {
 		const { value, weak } = valueIn(node, column);
 		if (value === null) return 'var(--none)';
-		return weak
-			? `url(#hatch${scale.of(value)})`
-			: `var(--q${scale.of(value)})`;
+		return weak ? `url(#hatch${scale.of(value) ?? 0})` : fillOf(scale.of(value));
 	};
 	const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 	const chart = flamegraph()
@@ -247,6 +255,7 @@ export function flameView(panel, data) {
 			element('span', { class: 'width' }, `Width: ${event}, ${amount(tree.value, unit)} in all`),
 			element('strong', {}, column.name),
 			...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
+			swatch('var(--raised)', '0'),
 			swatch('url(#hatch3)', 'not supported'),
 			swatch('var(--none)', 'not defined')
 		);
@@ -254,7 +263,7 @@ export function flameView(panel, data) {
 
 	function choose() {
 		column = columns[Number(metric.value)];
-		scale = quantiles(known(column), column);
+		scale = distances(known(column), column);
 		drawLegend();
 	}
 

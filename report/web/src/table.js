@@ -6,12 +6,12 @@ import { grid } from './grid.js';
 import { judge, limitsSet, onLimits, sayJudged } from './limits.js';
 import {
 	ROWS,
+	distances,
 	format,
 	hasInterval,
 	interval,
 	isRate,
 	isShare,
-	quantiles,
 	valueIn,
 } from './values.js';
 
@@ -36,7 +36,7 @@ export function valueColumn(column, rows) {
 		.map(of)
 		.filter(({ value, weak }) => value !== null && !weak)
 		.map(({ value }) => value);
-	const scale = quantiles(sure, column);
+	const scale = distances(sure, column);
 	const most = sure.reduce((a, b) => Math.max(a, b), 0);
 
 	return {
@@ -65,8 +65,8 @@ export function valueColumn(column, rows) {
 			else if (weak) cell.className = 'weak';
 			else if (judged || (judged === '' && isRate(column)))
 				cell.className = judged;
-			else if (isRate(column)) cell.className = `q${scale.of(value)}`;
-			else cell.className = `bars b${scale.of(value)}`;
+			else if (!isRate(column)) cell.className = `bars b${scale.of(value) ?? 0}`;
+			else if (scale.of(value) !== null) cell.className = `q${scale.of(value)}`;
 			if (!isRate(column) && value !== null && most && !judged)
 				bar(cell, value / most);
 			cell.append(text);
@@ -163,7 +163,7 @@ export function tableView(panel, table) {
 		element(
 			'p',
 			{ class: 'note' },
-			'Colours: five classes, each with the same number of values. ',
+			'Colours: the distance from the lowest value of the column. A zero has none. ',
 			...(rows.some(row => row.weak.length)
 				? [
 						element('span', { class: 'unsure' }, '?'),

@@ -5,7 +5,7 @@ import { element, isNarrow, plainTable, svg } from './element.js';
 import { grid } from './grid.js';
 import { judge, limitOf } from './limits.js';
 import { limitKey, valueColumn } from './table.js';
-import { ROWS, format, isRate, isShare, quantiles, valueIn } from './values.js';
+import { ROWS, distances, fillOf, format, isRate, isShare, valueIn } from './values.js';
 
 const WIDTH = isNarrow() ? 130 : 240;
 const HEIGHT = 30;
@@ -79,7 +79,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 	function chart(i) {
 		const column = columns[i];
 		const all = items.flatMap(item => sure(item, i));
-		const scale = quantiles(all, column);
+		const scale = distances(all, column);
 		const most = all.reduce((a, b) => Math.max(a, b), 0) || 1;
 		const wide = WIDTH * step;
 
@@ -88,7 +88,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 			if (weak) return `url(#${HATCH})`;
 			if (judged) return `var(--${judged}-bar)`;
 			return judged === undefined && isRate(column)
-				? `var(--q${scale.of(value)})`
+				? fillOf(scale.of(value))
 				: 'var(--b4)';
 		}
 		function draw(cells) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // Values: their text, their colour, and the search for them.
 
-import { scaleQuantile } from 'd3-scale';
-
 export const CLASSES = 5;
 // The names of the rows, by --by.
 export const ROWS = {
@@ -70,27 +68,35 @@ export function interval(bounds, column) {
 	return bounds ? `${format(bounds[0], column)} … ${format(bounds[1], column)}` : '';
 }
 
-// Classes of the values that differ when they are printed: equal ones count once, and a single
-// value makes no scale.
-export function quantiles(values, column) {
-	const known = new Set(
-		values
-			.filter(value => value !== null && value !== undefined)
-			.map(value => Number(format(value, column)))
-	);
+// Classes of values by their distance from the best one, which is the least. Equally wide, so a
+// value has the colour of a bad one only if it is far from the best. A zero has none. Values that
+// are printed alike count once, and a single value makes no scale.
+export function distances(values, column) {
+	const printed = value => Number(format(value, column));
+	const known = [
+		...new Set(values.filter(value => value !== null && value !== undefined).map(printed)),
+	].sort((a, b) => a - b);
+	const best = known[0];
 
-	if (known.size < 2) return { of: () => 0, bounds: [], low: [...known][0] };
-	const classes = Math.min(CLASSES, known.size);
+	if (known.length < 2)
+		return { of: value => (printed(value) ? 0 : null), bounds: [], low: best };
+	const classes = Math.min(CLASSES, known.length);
+	const step = (known.at(-1) - best) / classes;
 	const range = Array.from({ length: classes }, (_, i) =>
 		Math.round((i * (CLASSES - 1)) / (classes - 1))
 	);
-	const scale = scaleQuantile([...known], range);
+	// a bound is of the class above it, however it is rounded
+	const place = value => Math.floor((printed(value) - best) / step + 1e-9);
 	return {
-		of: value => scale(Number(format(value, column))),
-		bounds: scale.quantiles(),
+		of: value =>
+			printed(value) ? range[Math.max(0, Math.min(classes - 1, place(value)))] : null,
+		bounds: range.slice(1).map((_, i) => best + step * (i + 1)),
 		range,
 	};
 }
+
+// The fill of a frame or a bar of a class.
+export const fillOf = q => (q === null ? 'var(--raised)' : `var(--q${q})`);
 
 // Part of a name, which may be a path, or /an expression/; null for an expression that is none.
 export function matcher(text) {
