@@ -599,14 +599,13 @@ def totals(cursor, asked: dict) -> Iterator[bytes]:
         yield join(bytes(lines), {b"lost": int(lost), b"throttled": int(throttled)}, rows)
 
 
-def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> sums.Part:
+def get(cursor, asked: dict[str, str | bytes | datetime | None], perf: str) -> sums.Part:
     """Returns the sum of all stored files of this build, host, rows and span of time.
 
     rows is a line of sums files; the span is from `since` on and before `until`. None stands for
     any value. Raises ReportError.
     """
-    with tempfile.TemporaryDirectory() as folder, database(url, writes=False) as cursor:
-        check_schema(cursor, create=False)
+    with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, text in enumerate(totals(cursor, asked)):
             paths.append(Path(folder) / str(number))
@@ -626,6 +625,17 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
                 + re.sub(r"^.*before it: |: report it separately| \(on [^()]*\)$", "", str(error))
                 + ": ask for less (--by, --build, --host, --since, --until)"
             ) from None
+
+
+@contextmanager
+def reading(url: str) -> Iterator:
+    """A cursor that reads one state of a store, for any number of questions.
+
+    Raises ReportError.
+    """
+    with database(url, writes=False) as cursor:
+        check_schema(cursor, create=False)
+        yield cursor
 
 
 def keep(args: argparse.Namespace, text: bytes) -> None:
@@ -653,7 +663,8 @@ def asked_for(args: argparse.Namespace) -> dict[str, str | bytes | datetime | No
 
 def ask(args: argparse.Namespace, perf: str) -> sums.Part:
     """Returns the requested sums, for --from. Raises ReportError."""
-    return get(args.source, asked_for(args), perf)
+    with reading(args.source) as cursor:
+        return get(cursor, asked_for(args), perf)
 
 
 def span(args: argparse.Namespace) -> tuple[int, int]:
@@ -661,7 +672,7 @@ def span(args: argparse.Namespace) -> tuple[int, int]:
 
     Raises ReportError.
     """
-    with database(args.source, writes=False) as cursor:
+    with reading(args.source) as cursor:
         cursor.execute(TIMES, asked_for(args))
         times = [round(time.timestamp() * 10**6) * 1000 for (time,) in cursor.fetchall()]
     return times[0], times[-1] - times[0]
@@ -673,12 +684,11 @@ def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, st
     Raises ReportError.
     """
     asked = asked_for(args)
-    with database(args.source, writes=False) as cursor:
-        check_schema(cursor, create=False)
+    with reading(args.source) as cursor:
         cursor.execute(HOSTS, asked)
         places = [{"build": build, "host": host} for build, host in cursor.fetchall()]
-    for place in places:
-        yield place, get(args.source, {**asked, **place}, perf)[0]
+        for place in places:
+            yield place, get(cursor, {**asked, **place}, perf)[0]
 
 
 def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float], bytes]]:
@@ -687,12 +697,11 @@ def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float]
     Intervals begin at the first time that is stored. Raises ReportError.
     """
     asked = asked_for(args)
-    with database(args.source, writes=False) as cursor:
-        check_schema(cursor, create=False)
+    with reading(args.source) as cursor:
         cursor.execute(TIMES, asked)
         times = [time for (time,) in cursor.fetchall()]
-    step = timedelta(seconds=max(args.interval, 1e-6))  # with the precision of the database
-    for number in sorted({(time - times[0]) // step for time in times}):
-        begin = times[0] + number * step
-        text = get(args.source, {**asked, "since": begin, "until": begin + step}, perf)[0]
-        yield [begin.timestamp(), (begin + step).timestamp()], text
+        step = timedelta(seconds=max(args.interval, 1e-6))  # with the precision of the database
+        for number in sorted({(time - times[0]) // step for time in times}):
+            begin = times[0] + number * step
+            text = get(cursor, {**asked, "since": begin, "until": begin + step}, perf)[0]
+            yield [begin.timestamp(), (begin + step).timestamp()], text

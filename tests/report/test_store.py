@@ -247,6 +247,33 @@ class Range(Store):
             self.assertGreater(len(found), 10)
             self.assertEqual(found, {symbol: rows[symbol] for symbol in found})
 
+    def test_connections(self):
+        """Intervals and hosts need no connections of their own."""
+        self.fill()
+        name = f"profile {self._testMethodName}"
+        ended = f"select sessions from pg_stat_database where datname = '{name}'"
+
+        def made(*options: object) -> int:
+            """The number of connections of a command; the server counts them when they end."""
+            seen = []
+
+            def settled() -> bool:
+                seen.append(self.sql(ended, self.server)[0][0])
+                return len(seen) > 5 and len({*seen[-5:]}) == 1
+
+            servers.until("number of connections", settled)
+            before = seen[-1]
+            seen.clear()
+            must(REPORT, "--from", self.url, *options, stderr=subprocess.DEVNULL)
+            servers.until("number of connections", settled)
+            return seen[-1] - before
+
+        page, text = ("--html", DATA / "timeline.html"), ("--openmetrics", DATA / "store.prom")
+        self.assertEqual(
+            made(*page, "--interval", 86400), made(*page, "--interval", 30 * 86400)
+        )
+        self.assertEqual(made(*text), made(*text, "--host", "host1", "--build", "v1"))
+
     def test_page_tells_no_password(self):
         self.put("host0", 1)
         url = self.url.replace("test@", "test:s3cret@") + "&password=s3cret&connect_timeout=9"
@@ -328,7 +355,8 @@ class Spans(Store):
             number -= 1
             asked |= {"rows": None, "since": since, "until": until}
             with self.subTest(**asked):
-                found = store.get(self.url, asked, str(PERF))[0]
+                with store.reading(self.url) as cursor:
+                    found = store.get(cursor, asked, str(PERF))[0]
                 self.assertEqual(self.sums_in(found)[1:], self.sums_in(fleet.total(hosts)))
 
     def test_spans(self):
