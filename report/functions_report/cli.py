@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from . import ReportError, cluster, flame, openmetrics, page, plot, pprof, store, sums
+from . import ReportError, cluster, database, flame, openmetrics, page, plot, pprof, store, sums
 from .progress import Progress, printable
 from .table import (
     Perf,
@@ -451,7 +451,7 @@ def make(arguments: argparse.Namespace) -> None:
     )
     by += ["--children"] if arguments.children else []
     title = (
-        store.shown(arguments.source)
+        database.shown(arguments.source)
         if arguments.source
         else " → ".join(", ".join(side) for side in arguments.sides or [arguments.inputs])
     )

@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Keeps sums in PostgreSQL, per build, host and time: a continuous profile.
 
-The database adds up the sums that a query asks for.
-
-A sums file (perf-functions(1), SUMS FILE) is kept in parts: the lines before
-the first sums and between them, which say what adds up (a kind); what is lost
-and throttled; per function its numbers, and those of all intervals of a group.
-Lines are kept as bytes, as they are in the file, for names have no encoding.
-Numbers are exact.
-
-The database also keeps the sums of each hour and day (UTC), over all hosts. Triggers do that, so
-hosts with an older program may store. A query of all hosts adds up whole days and, at the ends of
-its span of time, hours and profiles.
+A sums file (perf-functions(1), SUMS FILE) is kept in two parts: the lines whose numbers add up, and
+its kind, the other lines. The database adds up files of one kind, perf those of several. Lines are
+kept as bytes, as they are in the file, for names have no encoding. Numbers are exact.
 """
 
 import argparse
@@ -26,243 +18,53 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from . import ReportError, sums
+from .database import database
 from .table import file_of
 
-VERSION = 1
-EPOCH = datetime(2000, 1, 1, tzinfo=timezone.utc)
+VERSION = 2
 SCHEMA = f"""
 create schema perf_functions;
 create table perf_functions.version (version integer not null);
 insert into perf_functions.version values ({VERSION});
--- what is not a number in a sums file: its lines but those of functions and of all intervals, lost
--- and throttled
-create table perf_functions.kind (
-	id bigint generated always as identity primary key,
-	lines bytea not null
-);
-create unique index on perf_functions.kind (sha256(lines));
--- symbol, DSO and address as a line has them; one word, windows or long, is no function: the
--- numbers are those of all intervals
-create table perf_functions.function (
-	id bigint generated always as identity primary key,
-	name bytea not null
-);
-create unique index on perf_functions.function (sha256(name));
 create table perf_functions.profile (
 	id bigint generated always as identity primary key,
 	build text not null,
 	host text not null,
 	time timestamptz not null,
 	rows bytea not null, -- the line that says what the rows are: such sums are kept apart
-	kind bigint not null references perf_functions.kind,
-	lost numeric(20, 0) not null,
-	throttled numeric(20, 0) not null,
+	kind bytea not null,
 	unique (build, host, time, rows)
 );
 create index on perf_functions.profile (host, time);
 create index on perf_functions.profile (time);
--- numbers: those of a line, which all add up; how many there are the version in kind tells
--- events: the number of the group line that a function's line follows
+-- place: how many lines of the kind are before this line; name: its begin up to the numbers
 create table perf_functions.sums (
 	profile bigint not null references perf_functions.profile on delete cascade,
-	events integer not null,
-	function bigint not null references perf_functions.function,
-	numbers numeric(58, 0)[] not null,
-	primary key (profile, events, function)
+	place integer not null,
+	name bytea not null,
+	numbers numeric(58, 0)[] not null
 );
-"""
-# array_append() returns an array whose elements are found fast, because it knows their places. Each
-# number is an expression of the query, so the number of columns is limited.
-MOST_NARROW = 500
-NARROW_SUMS = "array_remove(array[{sums}], null)"
-SPANS = f"""
--- the sums of all hosts, as add_to_spans() keeps them; a sum may have more digits than a number
-create table perf_functions.span (
-	unit text not null, -- hour or day
-	start timestamptz not null, -- of one of UTC
-	build text not null,
-	kind bigint not null references perf_functions.kind,
-	events integer not null,
-	function bigint not null references perf_functions.function,
-	profiles bigint not null,
-	numbers numeric[] not null,
-	primary key (kind, unit, start, build, events, function)
-) with (fillfactor = 50); -- a row is updated in its page
-
--- the rows of spans that some sums make, as a query; those with many numbers are in none
-create function perf_functions.spans_of(sums text, sign text, number integer) returns text
-language sql set search_path = pg_catalog, pg_temp as $$
-	select format($query$
-		select unit, start, build, kind, events, function, %s count(*), {NARROW_SUMS.format(sums="%s")}
-		from (
-			select unit, date_trunc(unit, time, 'UTC') as start, build, kind, events, function,
-			       array_append(numbers, null) as numbers
-			from %s s join perf_functions.profile p on p.id = s.profile,
-			     (values ('hour'), ('day')) u (unit)
-			where cardinality(numbers) <= {MOST_NARROW} offset 0
-		) s group by unit, start, build, kind, events, function
-	$query$, sign, string_agg(format('%s sum(numbers[%s])', sign, place), ', '), sums)
-	from generate_series(1, least(number, {MOST_NARROW})) place
-$$;
-
--- makes days and their hours once more
-create function perf_functions.recount(first timestamptz, last timestamptz) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
-declare number integer;
-begin
-	first := date_trunc('day', first, 'UTC');
-	last := date_trunc('day', last, 'UTC') + interval '1 day';
-	lock table perf_functions.span in share row exclusive mode;
-	delete from perf_functions.span where start >= first and start < last;
-	select max(cardinality(numbers)) into number from perf_functions.sums;
-	if number > 0 then
-		execute 'insert into perf_functions.span ' || perf_functions.spans_of(
-			format(
-				'(select s.* from perf_functions.sums s join perf_functions.profile p '
-				'on p.id = s.profile where time >= %L and time < %L)', first, last
-			), '', number
-		);
-	end if;
-end $$;
-
--- one transaction at a time changes a day and its hours
-create function perf_functions.add_to_spans() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
-declare number integer; at record;
-begin
-	select max(cardinality(numbers)) into number from changed;
-	if number is null then
-		return null;
-	end if;
-	perform pg_advisory_xact_lock(hashtext('perf_functions.span'), day - date '2000-01-01') from (
-		select distinct (time at time zone 'UTC')::date as day
-		from changed c join perf_functions.profile p on p.id = c.profile order by day
-	) days;
-	execute 'insert into perf_functions.span as s '
-		|| perf_functions.spans_of('changed', case tg_op when 'INSERT' then '' else '-' end, number)
-		|| 'on conflict (kind, unit, start, build, events, function) do update set
-		profiles = s.profiles + excluded.profiles, numbers = (
-			select array_agg(a + b order by place)
-			from unnest(s.numbers, excluded.numbers) with ordinality as n (a, b, place)
-		)';
-	for at in
-		select distinct kind, unit, date_trunc(unit, time, 'UTC') as start
-		from changed c join perf_functions.profile p on p.id = c.profile,
-		     (values ('hour'), ('day')) u (unit)
-		where tg_op = 'DELETE'
-	loop
-		delete from perf_functions.span s
-		where (s.kind, s.unit, s.start, s.profiles) = (at.kind, at.unit, at.start, 0);
-	end loop;
-	return null;
-end $$;
-create trigger put after insert on perf_functions.sums
-referencing new table as changed execute function perf_functions.add_to_spans();
-create trigger remove after delete on perf_functions.sums
-referencing old table as changed execute function perf_functions.add_to_spans();
-
--- while the profile still tells of which time and kind its sums are
-create function perf_functions.remove_sums() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin
-	delete from perf_functions.sums where profile = old.id;
-	return coalesce(new, old);
-end $$;
-create trigger remove before delete on perf_functions.profile
-for each row execute function perf_functions.remove_sums();
-create trigger replace before update on perf_functions.profile
-for each row when (old.kind <> new.kind) execute function perf_functions.remove_sums();
-
-create function perf_functions.recount_moved() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin
-	perform perf_functions.recount(min(time), max(time)) from (
-		select unnest(array[before.time, now.time]) as time
-		from before join now on now.id = before.id
-		where (before.time, before.build) <> (now.time, now.build)
-	) moved having count(*) > 0;
-	return null;
-end $$;
-create trigger move after update on perf_functions.profile
-referencing old table as before new table as now
-execute function perf_functions.recount_moved();
-
-select perf_functions.recount(min(time), max(time)) from perf_functions.profile
-having count(*) > 0;
-"""
-# The functions run with the owner's rights. The triggers above call them for everybody. But whoever
-# may execute one could also call it from a trigger of his own.
-GUARD = "revoke all on all functions in schema perf_functions from public"
-UNGUARDED = """
-select exists (
-	select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-	where nspname = 'perf_functions' and pg_has_role(proowner, 'usage')
-	and has_function_privilege('public', p.oid, 'execute')
-)
-"""
-INCOMING = "create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[])"
-# in one order, so that two writers of the same new names wait and do not deadlock
-NEW_FUNCTIONS = """
-insert into perf_functions.function (name) select distinct name from incoming i
-where not exists (select from perf_functions.function f where sha256(f.name) = sha256(i.name))
-order by name on conflict do nothing
-"""
-NEW_SUMS = """
-insert into perf_functions.sums select %s, events, f.id, numbers
-from incoming i join perf_functions.function f on sha256(f.name) = sha256(i.name)
+create index on perf_functions.sums (profile);
 """
 PROFILE = """
-insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled)
-values (%s, %s, %s, %s, %s, %s, %s)
-on conflict (build, host, time, rows) do update
-set kind = excluded.kind, lost = excluded.lost, throttled = excluded.throttled
-returning id
+insert into perf_functions.profile (build, host, time, rows, kind) values (%s, %s, %s, %s, %s)
+on conflict (build, host, time, rows) do update set kind = excluded.kind returning id
 """
 ASKED = """
-from perf_functions.profile p where (%(build)s is null or build = %(build)s)
+from perf_functions.profile where (%(build)s is null or build = %(build)s)
 and (%(host)s is null or host = %(host)s) and (%(rows)s is null or rows = %(rows)s)
 and (%(since)s::timestamptz is null or time >= %(since)s)
 and (%(until)s::timestamptz is null or time < %(until)s)
 """
-KINDS = (
-    f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p "
-    "join perf_functions.kind k on k.id = p.kind group by p.kind, k.lines order by p.kind"
-)
-HOSTS = f"select distinct build, host {ASKED} order by build, host"
-TIMES = f"select distinct time {ASKED} order by time"
-# all from profiles; or from days, from hours before and after these, and from profiles at the ends
-OF_PROFILES = f"""
-select events, function, numbers from (select id {ASKED} and kind = %(kind)s {{where}}) p
-join perf_functions.sums s on s.profile = p.id
+KINDS = f"select kind {ASKED} group by kind order by min(id)"
+TOTALS = f"""
+select place, name, array_agg(total order by number) from (
+	select place, name, number, sum(value) as total
+	from perf_functions.sums, unnest(numbers) with ordinality as n (value, number)
+	where profile in (select id {ASKED} and kind = %(kind)s) group by place, name, number
+) t group by place, name
 """
-OF_ALL = f"""
-select events, function, numbers from perf_functions.span
-where kind = %(kind)s and (%(build)s is null or build = %(build)s) and (
-	unit = 'day' and (%(first day)s::timestamptz is null or start >= %(first day)s)
-	and (%(last day)s::timestamptz is null or start < %(last day)s)
-	or unit = 'hour' and (
-		start >= %(first hour)s::timestamptz and start < %(first day)s::timestamptz
-		or start >= %(last day)s::timestamptz and start < %(last hour)s::timestamptz
-	)
-) union all {OF_PROFILES.format(
-    where="and (time < %(first hour)s::timestamptz or time >= %(last hour)s::timestamptz)"
-)}
-"""
-NARROW = f"""
-select events, f.name, array_to_string(totals, E'\\t'), cardinality(totals) = number from (
-	select events, function, {NARROW_SUMS} as totals, max(cardinality(numbers)) - 1 as number
-	from (
-		select events, function, array_append(numbers, null) as numbers from ({{asked}}) s offset 0
-	) s group by events, function
-) every join perf_functions.function f on f.id = function
-"""
-WIDE = """
-select events, f.name, array_to_string(totals, E'\\t'), true from (
-	select events, function, array_agg(total order by place) as totals from (
-		select events, function, place, sum(number) as total
-		from ({asked}) s, unnest(numbers) with ordinality as n (number, place)
-		group by events, function, place
-	) one group by events, function
-) every join perf_functions.function f on f.id = function
-"""
+PLACES = f"select distinct build, host, time {ASKED} order by time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -292,28 +94,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--since", metavar="T", help="from this time on")
     group.add_argument("--until", metavar="T", help="before this time")
-
-
-def shown(url: str) -> str:
-    """Returns the URL of a database for messages and titles, without what may be secret.
-
-    Only parameters that say where the database is are shown: libpq knows several with a secret, and
-    their names may be escaped.
-    """
-    place, _, query = re.sub("//[^/@]*@", "//", url, count=1).partition("?")
-    if "://" not in place:  # maybe keywords and values
-        place = re.sub("=.*", "=...", place, flags=re.S)
-    place = re.sub(r"^(\w+:/*)?.*@", r"\1", place)  # a password with a slash
-    known = [word for word in query.split("&") if re.match("(host|hostaddr|port|dbname)=", word)]
-    return "?".join([place, *filter(None, ["&".join(known)])])
-
-
-def told(url: str, error: Exception) -> str:
-    """Returns in one line what libpq said, without parts of the URL that shown() leaves out."""
-    text = " ".join(re.sub(r"\sIs the server running [^?]*\?", "", str(error)).split())
-    if text.startswith("connection to server"):
-        return text
-    return re.sub('"(.*)"', lambda quoted: quoted[0] if quoted[1] in shown(url) else "...", text)
 
 
 def check(args: argparse.Namespace) -> None:
@@ -358,40 +138,6 @@ def moment(text: str | None) -> datetime | None:
         ) from None
 
 
-@contextmanager
-def database(url: str, writes: bool) -> Iterator:
-    """A cursor in a transaction, which is undone if the block fails; a reader sees one state.
-
-    Raises ReportError.
-    """
-    try:
-        import psycopg2  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        raise ReportError("--store and --from need psycopg2: install python3-psycopg2") from None
-    if not re.match("postgres(ql)?://", url):
-        raise ReportError(
-            f"{shown(url)}: no URL of a database: write postgresql://user@host/database"
-        )
-    try:
-        try:
-            connection = psycopg2.connect(url, connect_timeout=10)
-        except psycopg2.OperationalError as error:
-            raise ReportError(
-                f"{shown(url)}: {told(url, error)}: correct the URL, or start the server"
-            ) from None
-        except psycopg2.ProgrammingError as error:  # libpq cannot read the URL
-            raise ReportError(f"{shown(url)}: {told(url, error)}: correct the URL") from None
-        try:
-            if not writes:
-                connection.set_session("repeatable read", readonly=True)
-            with connection, connection.cursor() as cursor:
-                yield cursor
-        finally:
-            connection.close()
-    except psycopg2.Error as error:
-        raise ReportError(f"{shown(url)}: {' '.join(str(error).split())}") from None
-
-
 def check_schema(cursor, create: bool) -> None:
     """Creates missing tables, and checks that their version is known."""
     # read the catalogue itself, not the session's cache
@@ -400,7 +146,8 @@ def check_schema(cursor, create: bool) -> None:
     if not cursor.fetchone()[0]:
         if not create:
             raise ReportError("nothing has been stored in this database: use --store first")
-        be_alone(cursor)  # another one may make them
+        # another one may make them
+        cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")
         cursor.execute(there)
         if not cursor.fetchone()[0]:
             cursor.execute(SCHEMA)
@@ -415,111 +162,54 @@ def check_schema(cursor, create: bool) -> None:
                 else "store into a new database, or use an older program"
             )
         )
-    if create and lacks_spans(cursor):
-        be_alone(cursor)
-        if lacks_spans(cursor):
-            cursor.execute("lock perf_functions.profile, perf_functions.sums in exclusive mode")
-            cursor.execute(SPANS)
-    if create:
-        cursor.execute(UNGUARDED)
-        if cursor.fetchone()[0]:
-            be_alone(cursor)
-            cursor.execute(GUARD)
 
 
-def be_alone(cursor) -> None:
-    """Lets only one process at a time make tables."""
-    cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")
+# words that begin lines with numbers, in their order in the file, and how many words are the name
+NUMBERED = {b"lost": 1, b"throttled": 1, b"windows": 1, b"long": 1, b"sums": 4}
 
 
-def lacks_spans(cursor) -> bool:
-    """Returns whether an older program has made the tables, and this user may add the spans."""
-    cursor.execute(
-        "select pg_has_role(nspowner, 'usage') and not exists "
-        "(select from pg_class where relnamespace = n.oid and relname = 'span') "
-        "from pg_namespace n where nspname = 'perf_functions'"
-    )
-    return cursor.fetchone()[0]
-
-
-INTERVALS = (b"windows", b"long")  # lines that follow those of a group in this order
-
-
-def line_of(name: bytes, numbers: str) -> bytes:
-    """Returns a line of a function or of all intervals, with tabs between numbers."""
-    words = (name,) if name in INTERVALS else (b"sums", name)
-    return b"\t".join((*words, numbers.encode())) + b"\n"
-
-
-def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
-    """Splits a sums file: its kind; losses and throttles; its functions.
-
-    A function is the number of lines of the kind before it, its name and its numbers. So is a line
-    of all intervals, whose name is its word.
-    """
-    kind, counts, rows = [], {}, []
+def split(text: bytes) -> tuple[bytes, list[tuple[int, bytes, list[bytes]]]]:
+    """Splits a sums file into its kind and the lines with numbers: place, name and numbers."""
+    kind, rows = [], []
     for line in io.BytesIO(text):  # lines end with \n only
-        word, *fields = line.rstrip(b"\n").split(b"\t")
-        if word == b"sums":
-            rows.append((len(kind), b"\t".join(fields[:3]), fields[3:]))
-        elif word in INTERVALS:
-            rows.append((len(kind), word, fields))
-        elif word in (b"lost", b"throttled"):
-            counts[word] = int(fields[0])
-            kind.append(word + b"\n")
+        words = line.rstrip(b"\n").split(b"\t")
+        size = NUMBERED.get(words[0])
+        if size:
+            rows.append((len(kind), b"\t".join(words[:size]), words[size:]))
         else:
             kind.append(line)
-    return b"".join(kind), counts, rows
+    return b"".join(kind), rows
 
 
-def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) -> bytes:
-    """Joins the parts of a sums file."""
-    lines = []
-    for number, line in enumerate(io.BytesIO(kind)):
-        word = line.rstrip(b"\n")
-        lines += rows.get(number, []) + [
-            word + b"\t%d\n" % counts[word] if word in counts else line
-        ]
-    return b"".join(lines)
+def order(row: tuple) -> tuple[int, int]:
+    """Returns the sort key of a line in a file."""
+    place, name, _ = row
+    return place, [*NUMBERED].index(bytes(name).partition(b"\t")[0])
 
 
-def find_kind(cursor, lines: bytes) -> int:
-    """Returns the number of a kind, a new one if needed."""
-    cursor.execute(
-        (
-            "insert into perf_functions.kind (lines) select %(lines)s where not exists "
-            "(select from perf_functions.kind where sha256(lines) = sha256(%(lines)s)) "
-            "on conflict do nothing"
-        ),
-        {"lines": lines},
-    )
-    cursor.execute("select id from perf_functions.kind where sha256(lines) = sha256(%s)", (lines,))
-    return cursor.fetchone()[0]
+def join(kind: bytes, rows: list[tuple]) -> bytes:
+    """Makes a sums file of its parts."""
+    lines: list[list[bytes]] = [[line] for line in io.BytesIO(kind)]
+    for place, name, numbers in sorted(rows, key=order):
+        words = bytes(name), *(b"%d" % int(number) for number in numbers)
+        lines[place].insert(-1, b"\t".join(words) + b"\n")
+    return b"".join(line for place in lines for line in place)
 
 
 def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
     """Stores a sums file, all of it or nothing. Raises ReportError."""
-    kind, counts, rows = split(text)
-    incoming = io.StringIO(
-        "".join(
-            f"{events}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n"
-            for events, name, numbers in rows
-        )
-    )
-    rows_are = next(line for line in kind.split(b"\n") if line.startswith(b"by\t"))
+    kind, rows = split(text)
+    by = next(line for line in kind.split(b"\n") if line.startswith(b"by\t"))
     with database(url, writes=True) as cursor:
         check_schema(cursor, create=True)
-        cursor.execute(INCOMING)
-        cursor.copy_expert("copy incoming from stdin", incoming)
-        number = find_kind(cursor, kind)
-        cursor.execute(NEW_FUNCTIONS)
-        # commit the names first, so that nobody who waits for them holds a lock on a day
-        cursor.connection.commit()
-        lost = counts[b"lost"], counts[b"throttled"]
-        cursor.execute(PROFILE, (build, host, time, rows_are, number, *lost))
+        cursor.execute(PROFILE, (build, host, time, by, kind))
         profile = cursor.fetchone()[0]
         cursor.execute("delete from perf_functions.sums where profile = %s", (profile,))
-        cursor.execute(NEW_SUMS, (profile,))
+        lines = (
+            f"{profile}\t{place}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n"
+            for place, name, numbers in rows
+        )
+        cursor.copy_expert("copy perf_functions.sums from stdin", io.StringIO("".join(lines)))
 
 
 def stored(cursor) -> str:
@@ -538,65 +228,14 @@ def stored(cursor) -> str:
     )
 
 
-def place_of(row: tuple) -> tuple[int, int]:
-    """Returns the sort key of a line: lines of all intervals precede those of functions."""
-    events, name = row[0], bytes(row[1])
-    return events, INTERVALS.index(name) if name in INTERVALS else len(INTERVALS)
-
-
-def rounded(time: datetime | None, unit: timedelta, up: bool) -> datetime | None:
-    """Rounds a time to whole units."""
-    if not time:
-        return None
-    past = (time - EPOCH) % unit
-    return time + (unit - past if up and past else -past)
-
-
-def spans_of(asked: dict) -> dict[str, datetime | None] | None:
-    """The ends of the hours and days that lie in the span that is asked for, None without any."""
-    ends = {
-        f"{end} {name}": rounded(asked[bound], unit, up)
-        for name, unit in (("hour", timedelta(hours=1)), ("day", timedelta(days=1)))
-        for end, bound, up in (("first", "since", True), ("last", "until", False))
-    }
-    if asked["since"] and asked["until"] and ends["first day"] >= ends["last day"]:
-        ends["first day"] = ends["last day"] = ends["last hour"]
-        return ends if ends["first hour"] < ends["last hour"] else None
-    return ends
-
-
-def sums_of(cursor, asked: dict, lines: bytes) -> list[tuple]:
-    """The functions of a kind: lines before each, its name and totals, whether these are whole."""
-    cursor.execute(
-        "select exists (select from pg_class where oid = to_regclass('perf_functions.span') "
-        "and has_table_privilege(oid, 'select'))"
-    )
-    spans = spans_of(asked) if cursor.fetchone()[0] and not asked["host"] else None
-    groups = [line for line in lines.split(b"\n") if line.startswith(b"group\t")]
-    events = max(line.count(b"\t") for line in groups) - 7
-    most = 2 * events * (events + 2) + 10  # numbers of a function; older versions have fewer
-    # each sum is an expression: to compile them takes longer than to evaluate them
-    cursor.execute("set local jit = off; set local work_mem = '256MB'")
-    if most <= MOST_NARROW:
-        each = ", ".join(f"sum(numbers[{place}])" for place in range(1, most + 1))
-        of_all = OF_ALL if spans else OF_PROFILES.format(where="")
-        cursor.execute(NARROW.format(sums=each, asked=of_all), {**asked, **(spans or {})})
-        found = cursor.fetchall()
-        if all(is_whole for _, _, _, is_whole in found):
-            return found
-    cursor.execute(WIDE.format(asked=OF_PROFILES.format(where="")), asked)
-    return cursor.fetchall()
-
-
 def totals(cursor, asked: dict) -> Iterator[bytes]:
     """Returns the requested sums, a sums file for each kind."""
+    # to compile the query takes longer than to run it
+    cursor.execute("set local jit = off; set local work_mem = '256MB'")
     cursor.execute(KINDS, asked)
-    for kind, lines, lost, throttled in cursor.fetchall():
-        rows: dict[int, list[bytes]] = {}
-        found = sums_of(cursor, {**asked, "kind": kind}, bytes(lines))
-        for events, name, numbers, _ in sorted(found, key=place_of):
-            rows.setdefault(events, []).append(line_of(bytes(name), numbers))
-        yield join(bytes(lines), {b"lost": int(lost), b"throttled": int(throttled)}, rows)
+    for (kind,) in cursor.fetchall():
+        cursor.execute(TOTALS, {**asked, "kind": kind})
+        yield join(bytes(kind), cursor.fetchall())
 
 
 def get(cursor, asked: dict[str, str | bytes | datetime | None], perf: str) -> sums.Part:
@@ -667,27 +306,30 @@ def ask(args: argparse.Namespace, perf: str) -> sums.Part:
         return get(cursor, asked_for(args), perf)
 
 
+def times_of(cursor, asked: dict) -> list[datetime]:
+    """Returns the requested times that are stored."""
+    cursor.execute(PLACES, asked)
+    return [time for _, _, time in cursor.fetchall()]
+
+
 def span(args: argparse.Namespace) -> tuple[int, int]:
     """Returns the first time that is stored, since 1970, and the length to the last one, in ns.
 
     Raises ReportError.
     """
     with reading(args.source) as cursor:
-        cursor.execute(TIMES, asked_for(args))
-        times = [round(time.timestamp() * 10**6) * 1000 for (time,) in cursor.fetchall()]
-    return times[0], times[-1] - times[0]
+        times = times_of(cursor, asked_for(args))
+    first, last = (round(time.timestamp() * 10**6) * 1000 for time in (times[0], times[-1]))
+    return first, last - first
 
 
 def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, str], bytes]]:
-    """Returns the same of each build on each host, for --from.
-
-    Raises ReportError.
-    """
+    """Returns the same of each build on each host, for --from. Raises ReportError."""
     asked = asked_for(args)
     with reading(args.source) as cursor:
-        cursor.execute(HOSTS, asked)
-        places = [{"build": build, "host": host} for build, host in cursor.fetchall()]
-        for place in places:
+        cursor.execute(PLACES, asked)
+        for build, host in sorted({row[:2] for row in cursor.fetchall()}):
+            place = {"build": build, "host": host}
             yield place, get(cursor, {**asked, **place}, perf)[0]
 
 
@@ -698,8 +340,7 @@ def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float]
     """
     asked = asked_for(args)
     with reading(args.source) as cursor:
-        cursor.execute(TIMES, asked)
-        times = [time for (time,) in cursor.fetchall()]
+        times = times_of(cursor, asked)
         step = timedelta(seconds=max(args.interval, 1e-6))  # with the precision of the database
         for number in sorted({(time - times[0]) // step for time in times}):
             begin = times[0] + number * step
