@@ -10,7 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE = 10, 2, 3, 4, 5, 6, 7, 9
+MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, READ_COUNTS, SAMPLE = (
+    10,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+)
 CGROUP = 19
 HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
 MISC_KERNEL, MISC_USER, MISC_EXACT_IP = 1, 2, 1 << 14
@@ -31,7 +41,7 @@ FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
     1 << bit for bit in (1, 5, 10, 18)
 )
-FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = 1 << 25, 1 << 38
+FLAG_PRECISE, FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = 1 << 15, 1 << 25, 1 << 38
 HEADER_BUILD_ID, HEADER_HOSTNAME, HEADER_OSRELEASE = 2, 3, 4
 HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC = 6, 7, 9, 12
 HEADER_CPU_TOPOLOGY, HEADER_PMU_MAPPINGS, HEADER_GROUP_DESC = 13, 16, 17
@@ -187,6 +197,11 @@ class Writer:
         """A LOST record of the kernel: `count` samples of the event with this id had no room."""
         self.side(LOST, struct.pack("<QQ", number, count), where, number)
 
+    def counted(self, where: Where, number: int, value: int, times: tuple[int, int]) -> None:
+        """What the event with this id has counted in a thread that ends (perf record --stat)."""
+        body = struct.pack("<IIQQQQ", where.pid, where.tid, value, *times, number)
+        self.side(READ_COUNTS, body, where, number)
+
     def cgroup(self, where: Where, number: int, path: str) -> None:
         """The path of the cgroup with this id."""
         self.side(CGROUP, struct.pack("<Q", number) + padded(path), where, self.leader.ids[0])
@@ -212,6 +227,7 @@ class Writer:
         cgroup: int = 0,
         number: int = 0,
         counters: Sequence[int] = (),
+        times: tuple[int, int] = (7, 7),
     ) -> None:
         """A sample of a group.
 
@@ -219,7 +235,7 @@ class Writer:
         branches: the index of the last register, and (from, to), (from, to, cycles) or
         (from, to, cycles, mispredicted) of each branch, last one first; counters: those of each;
         registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
-        samples, if it is not the leader's.
+        samples, if it is not the leader's; times: for which it was enabled, and has counted.
         """
         number = number or values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -237,7 +253,7 @@ class Writer:
             ID: struct.pack("<Q", number),
             CPU: struct.pack("<II", where.cpu, 0),
             PERIOD: struct.pack("<Q", period),
-            READ: self.read(leader, values),
+            READ: self.read(leader, values, times),
             CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
@@ -251,14 +267,16 @@ class Writer:
         )
 
     @staticmethod
-    def read(leader: Event, values: Sequence[tuple[int, int]]) -> bytes:
+    def read(
+        leader: Event, values: Sequence[tuple[int, int]], times: tuple[int, int] = (7, 7)
+    ) -> bytes:
         """The values of a sample."""
         form = leader.read_format
-        times = [7] * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
+        known = [time for bit, time in zip((FORMAT_ENABLED, FORMAT_RUNNING), times) if form & bit]
         if not form & FORMAT_GROUP:
-            words = [values[0][1], *times, values[0][0]] + [0] * bool(form & FORMAT_LOST)
+            words = [values[0][1], *known, values[0][0]] + [0] * bool(form & FORMAT_LOST)
         else:
-            words = [len(values), *times]
+            words = [len(values), *known]
             for number, value in values:
                 words += [value, number] + [0] * bool(form & FORMAT_LOST)
         return struct.pack(f"<{len(words)}Q", *words)

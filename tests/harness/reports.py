@@ -243,13 +243,17 @@ def diff(before: Table, after: Table) -> Table:
 
 
 def weighed(
-    sums: dict[tuple, dict], intervals: Sequence[Table]
+    sums: dict[tuple, dict],
+    intervals: Sequence[Table],
+    weights_of: dict[tuple, int] | None = None,
 ) -> dict[tuple[str, str, int | None], Counter]:
     """The events of the whole recording in each row, not rounded, as of sumsfile.read().
 
     They are those of the matched windows. In share mode auto, rows share the counts of all
     intervals by the samples that opened windows in them, times the rate of an event per event of
     the leader, as in SHARES of perf-functions(1).
+
+    weights_of: the weights of these samples, by keys of sums; None: they all have the same.
     """
 
     def rate(windows: Sequence[Table], event: str, leader: str) -> Fraction | None:
@@ -261,8 +265,9 @@ def weighed(
 
     alternating = [one["events"] for one in intervals]
     rows: dict[tuple, list[Table]] = {}
-    for (function, _), one in sums.items():
-        rows.setdefault(function, []).append(one)
+    for (function, events), one in sums.items():
+        own = (weights_of or {}).get((function, events), one["opened"])
+        rows.setdefault(function, []).append({**one, "weight": own})
     made: dict[tuple, Counter] = {function: Counter() for function in rows}
     for event in {name for one in sums.values() for name in one["events"]}:
         having = {
@@ -284,7 +289,7 @@ def weighed(
         weights, opened = {}, {}
         for function, row in led.items():
             opened[function] = sum(
-                one["opened"] for one in rows[function] if one["events"][0] == leader
+                one["weight"] for one in rows[function] if one["events"][0] == leader
             )
             rates = [rate(begun(row), event, leader), mean, Fraction(0)]
             if sum(one["bursts"] for one in row) >= 3:

@@ -210,6 +210,7 @@ class Simulation:
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
+        self.weights: dict[tuple, int] = {}  # of the samples in "opened", set by expected()
         # in share mode auto, the intervals that are fully known: windows, and long ones
         self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
         self.rows: dict[tuple, tuple] = {}  # symbol, DSO and address of each row, by its key
@@ -692,6 +693,7 @@ class Simulation:
         """The expected sums of the JSON object by function and group."""
         addresses: dict[tuple, set] = {}
         both: dict[tuple, dict] = {}
+        weights: Counter[tuple] = Counter()
         for (identity, events), sums in self.sums.items():
             function = self._named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
@@ -712,13 +714,26 @@ class Simulation:
                 },
             }
             both[function, events] = added(both.get((function, events), {}), told)
-        return {
-            (
+            weights[function, events] += sum(map(self._weight, sums["opened"]))
+        keys = {
+            (function, events): (
                 (*function[:2], function[2] if not has_name(function, addresses) else None),
                 events,
-            ): {"events": list(events), **told}
-            for (function, events), told in both.items()
+            )
+            for function, events in both
         }
+        self.weights = {keys[key]: weight for key, weight in weights.items()}
+        return {keys[key]: {"events": list(key[1]), **told} for key, told in both.items()}
+
+    def _weight(self, sample: Counted) -> int:
+        """The events of the leader that a sample at the end of a long period stands for."""
+        group = self.groups[sample.group]
+        leader = group[0]
+        return (
+            sample.counts[self.names(group)[0]]
+            if leader.flags & pw.FLAG_FREQ
+            else leader.sample_period
+        )
 
     def expected_intervals(self) -> list[dict]:
         """The expected sums of all intervals in the JSON object."""

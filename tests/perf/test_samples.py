@@ -256,36 +256,49 @@ class Interrupted(Recording):
 
 
 class Late(Recording):
-    """Two functions run in turns; the first ends by a mispredicted branch. Samples are late."""
+    """Two functions run in turns; the first ends by a mispredicted branch. Samples are late.
+
+    precise: only those of cycles are, and of the other events that are not in it.
+    """
 
     VISITS = {0x1000: (700, 2), 0x2000: (300, 1)}  # cycles, instructions per cycle
     LATE = 60  # cycles
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        precise: Sequence[str] = (),
+        last: tuple[str, int] = ("branch-misses", 5),
+        visits: dict[int, tuple[int, int]] | None = None,
+    ) -> None:
         flags = pw.FLAG_SAMPLE_ID_ALL
         group = [
             pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags),
             pw.Event("instructions", 0, 1, [2], 7001, flags=flags),
-            pw.Event("branch-misses", 0, 5, [3], 11, flags=flags),
+            pw.Event(last[0], 0, last[1], [3], 11, flags=flags),
         ]
+        late = []
+        for one in group:
+            one.flags |= 2 * pw.FLAG_PRECISE * (one.name in precise)
+            late.append(0 if one.name in precise else self.LATE)
         super().__init__([group])
         rng, now = random.Random(1), [0.0, 0.0, 0.0]
         left = [float(LONG), 7001.0, 11.0]
         due: list[tuple[float, int, int]] = []  # cycles, event, period
         periods = [LONG, 7001, 11]
         for _ in range(20000):
-            for address, (cycles, speed) in self.VISITS.items():
+            for address, (cycles, speed) in (visits or self.VISITS).items():
                 begin, cycles = now[0], rng.uniform(0.5, 1.5) * cycles
                 for event, count in enumerate((cycles, cycles * speed, address == 0x1000)):
                     while left[event] <= count:
                         at = begin + (cycles if event == 2 else left[event] / count * cycles)
-                        due.append((at + self.LATE, event, periods[event]))
+                        due.append((at + late[event], event, periods[event]))
                         if event == 0:
                             periods[0] = LONG + WINDOW - periods[0]
                         left[event] += periods[event]
                     left[event] -= count
                 due.sort()
-                while due and due[0][0] < begin + cycles:
+                # a precise sample at the end of a call belongs to it
+                while due and due[0][0] < begin + cycles + 1e-6:
                     at, event, period = due.pop(0)
                     values = [at, now[1] + (at - begin) * speed, now[2]]
                     self.writer.sample(
@@ -367,6 +380,50 @@ class Truth(Sums):
             " --source windows\n",
             run(PERF, "functions", "report", *words, stderr=-1).stderr,
         )
+
+    def test_precise(self):
+        """Samples of precise events are not late, so skid does not widen their intervals."""
+        precise = "instructions", "branch-misses"
+        path = Late(precise).write(DATA / "precise.data")
+        rows, alone = (
+            {row["address"]: row for row in report(path, "--source", source)["functions"]}
+            for source in ("best", "samples")
+        )
+        for address, row in rows.items():
+            # windows tell of skid, which is that of cycles
+            for metric in "CPI", "BM/KI", "%CY", "%I", "%BM":
+                self.assertEqual(row["intervals"][metric], alone[address]["intervals"][metric])
+            for metric, true in {
+                "CPI": 1 / Late.VISITS[address][1],
+                "BM/KI": 1000 / 700 / 2 if address == 0x1000 else 0,
+            }.items():
+                low, high = row["intervals"][metric]
+                self.assertTrue(low <= true <= high, (metric, low, true, high))
+        # both events of a rate have to be precise
+        path = Late(["branch-misses"]).write(DATA / "half.data")
+        alone = report(path, "--source", "samples")["functions"]
+        for row, other in zip(report(path)["functions"], alone, strict=True):
+            for metric, is_same in ("BM/KI", False), ("%BM", True), ("CPI", False):
+                one, two = row["intervals"][metric], other["intervals"][metric]
+                if row["metrics"][metric]:
+                    self.assertEqual(one == two, is_same, (metric, one, two))
+
+    def test_nothing_sampled(self):
+        """Skid may move all events of short calls elsewhere: 0 may be what all functions have."""
+        visits = {0x1000: (100, 2), 0x2000: (400, 1)}
+        path = Late(last=("cache-misses", 3), visits=visits).write(DATA / "nothing.data")
+        row = next(row for row in report(path)["functions"] if row["address"] == 0x1000)
+        self.assertEqual(row["metrics"]["CM/KI"], 0)
+        true = 1000 / 200
+        self.assertTrue("CM/KI" in row["weak"] or true <= row["intervals"]["CM/KI"][1], row)
+        (alone,) = (
+            row
+            for row in report(path, "--source", "samples")["functions"]
+            if row["address"] == 0x1000
+        )
+        mean = 1000 / (200 + 400)
+        self.assertLess(alone["intervals"]["CM/KI"][1], mean / 4)
+        self.assertGreater(row["intervals"]["CM/KI"][1], mean / 2)
 
     def test_coverage(self):
         for samples in 1, 10, 100, 1000, 10000:

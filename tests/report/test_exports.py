@@ -156,7 +156,9 @@ class Pprof(Case):
         for seed in range(4):
             simulation, _ = self.recording(seed, by="callchain")
             wanted: dict[str, Counter] = {}
-            values = reports.weighed(simulation.expected(), simulation.expected_intervals())
+            values = reports.weighed(
+                simulation.expected(), simulation.expected_intervals(), simulation.weights
+            )
             for (name, *_), row in values.items():
                 for event, total in row.items():
                     wanted.setdefault(event, Counter())[name] += total

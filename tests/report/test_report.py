@@ -47,7 +47,7 @@ class Recordings(unittest.TestCase):
     def simulated(simulation: Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
         """Counts of an event, and windows, by callers, outermost first."""
         expected = simulation.expected()
-        counts = reports.weighed(expected, simulation.expected_intervals())
+        counts = reports.weighed(expected, simulation.expected_intervals(), simulation.weights)
         numbers = [(function[0], row[event], 0) for function, row in counts.items()]
         numbers += [(function[0], 0, one["matched"]) for (function, _), one in expected.items()]
         sums: dict[tuple[str, ...], list[int]] = {}

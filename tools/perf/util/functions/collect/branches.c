@@ -312,7 +312,8 @@ static u64 since_last(const struct branch_paths *paths, unsigned int nr)
  * Adds the parts within a span to the sums of their functions. Of a part that is cut, the rounded
  * counts of both pieces add up to its own.
  */
-static int add_span(struct branch_paths *paths, unsigned int span, unsigned int nr, u64 since)
+static int add_span(struct branch_paths *paths, unsigned int span, unsigned int nr, u64 since,
+		    u64 weight)
 {
 	const u64 first = spans[span].guard - min_t(u64, spans[span].guard, since);
 	const u64 end = first + spans[span].horizon;
@@ -343,7 +344,8 @@ static int add_span(struct branch_paths *paths, unsigned int span, unsigned int 
 		}
 	}
 	for (unsigned int i = 0; !err && i < nr_sums; i++)
-		err = collect_group__path(paths->groups[span], sums[i].function, sums[i].counts);
+		err = collect_group__path(paths->groups[span], sums[i].function, sums[i].counts,
+					  weight);
 	return err;
 }
 
@@ -354,7 +356,7 @@ static int add_end(struct branch_paths *paths, const struct branch_context *cont
 	int err = context->find(context->data, target, &function);
 
 	for (unsigned int i = paths->first_span; !err && function && i < paths->end_span; i++)
-		err = collect_group__path_end(paths->groups[i], function);
+		err = collect_group__path_end(paths->groups[i], function, context->weight);
 	return err;
 }
 
@@ -426,7 +428,7 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 		if (reach < spans[i].guard + spans[i].horizon)
 			continue;
 		paths->nr_reached[i] += is_whole;
-		err = add_span(paths, i, nr_parts, since);
+		err = add_span(paths, i, nr_parts, since, context->weight);
 	}
 	if (paths->nr_samples == CHOOSE_AFTER) {
 		paths->first_span = find_span(paths);

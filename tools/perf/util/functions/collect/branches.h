@@ -16,6 +16,8 @@ struct window_collector;
 struct branch_context {
 	struct machine *machine;
 	const struct perf_sample *sample;
+	/* How many cycles it stands for. */
+	u64 weight;
 	/* Number of changes of threads and maps so far. */
 	u32 change;
 	/* Sets the function at an address: NULL if the user does not want to see it. */

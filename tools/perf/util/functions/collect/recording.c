@@ -1024,8 +1024,11 @@ static int add_path(struct recording *recording, struct machine *machine, struct
 	struct branch_sample own = {
 		.recording = recording, .evsel = evsel, .machine = machine, .sample = *sample,
 	};
+	const struct perf_event_attr *attr = &evsel->core.attr;
 	const struct branch_context context = {
 		.machine = machine, .sample = sample, .change = recording->nr_changes,
+		/* Jitter changes a fixed period by chance, whatever runs. */
+		.weight = attr->freq ? sample->period : attr->sample_period,
 		.find = find_branch, .data = &own,
 	};
 
@@ -1320,6 +1323,22 @@ static int follow_spans(struct recording *recording, u64 time)
 	return err;
 }
 
+static bool has_times(const struct evsel *evsel)
+{
+	const u64 both = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+
+	return (evsel->core.attr.read_format & both) == both;
+}
+
+/* Notes how long an event was to count until a sample, and has counted. */
+static int add_times(struct collect_group *group, unsigned int slot, struct evsel *evsel,
+		     const struct perf_sample *sample)
+{
+	return !has_counts(evsel) || !has_times(evsel) ? 0 :
+	       collect_group__run(group, slot, sample->id, sample->tid,
+				  sample->read.time_enabled, sample->read.time_running);
+}
+
 /*
  * Measures the interval that a sample of a group ends. Returns its stream, NULL if it ends none, or
  * an error.
@@ -1347,7 +1366,8 @@ static struct collect_stream *end_interval(struct recording *recording, struct e
 		collect_stream__interrupt(stream);
 		return NULL;
 	}
-	err = read_counts(recording, stream, values, evsel, id, event, sample) ?:
+	err = add_times(own->group, 0, evsel, sample) ?:
+	      read_counts(recording, stream, values, evsel, id, event, sample) ?:
 	      collect_stream__measure(stream, interval);
 	if (err < 0)
 		return ERR_PTR(err);
@@ -1408,7 +1428,8 @@ static int add_event_sample(struct recording *recording, struct machine *machine
 	}
 	event->periods += weight;
 	event->nr_samples++;
-	return collect_group__event_sample(event->samples, event->sample_slot, weight, &own);
+	return add_times(event->samples, event->sample_slot, evsel, sample) ?:
+	       collect_group__event_sample(event->samples, event->sample_slot, weight, &own);
 }
 
 /*
@@ -1611,6 +1632,22 @@ static void count_loss(struct recording *recording, const struct perf_sample *sa
 		window_collector__lost(recording->metrics);
 }
 
+/* With --stat, perf record writes the counts of threads that end, and the times. */
+static int process_read(const struct perf_tool *tool, union perf_event *event,
+			struct perf_sample *sample, struct machine *machine __maybe_unused)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+	struct evsel *evsel = evlist__id2evsel_strict(recording->session->evlist, sample->id);
+	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
+	const struct perf_record_read *read = &event->read;
+
+	if (!own || !own->samples || has_counts(evsel) || !has_times(evsel) ||
+	    event->header.size < offsetof(struct perf_record_read, id))
+		return 0;
+	return collect_group__run(own->samples, own->sample_slot, sample->id, read->tid,
+				  read->time_enabled, read->time_running);
+}
+
 static int process_lost(const struct perf_tool *tool, union perf_event *event,
 			struct perf_sample *sample, struct machine *machine)
 {
@@ -1679,6 +1716,7 @@ static void recording__init_tool(struct perf_tool *tool, bool is_live)
 	tool->ksymbol		= process_side_event;
 	tool->throttle		= process_throttle;
 	tool->unthrottle	= process_throttle;
+	tool->read		= process_read;
 	tool->lost		= process_lost;
 	tool->lost_samples	= process_lost_samples;
 	tool->attr		= perf_event__process_attr;
@@ -1931,6 +1969,42 @@ static void recording__note_branches(const struct recording *recording, const ch
 		pr_warning("perf functions: %s: %s\n", name, text);
 }
 
+/* CPUs have at least this number of counters. */
+#define LEAST_COUNTERS	4
+
+/* Says which events have taken turns on the counters, or may have. */
+static void recording__note_turns(const struct recording *recording, const char *name)
+{
+	unsigned int nr_alone = 0;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		const struct functions_evsel *own = evsel->priv;
+		double scale = 1;
+		char *event;
+
+		if (own && own->samples)
+			scale = collect_group__stretch(own->samples, own->sample_slot);
+		else if (own && own->group && own->sampler == evsel)
+			scale = collect_group__stretch(own->group, 0);
+		if (own && own->samples && scale == 1 && is_alone(evsel) && !has_times(evsel) &&
+		    evsel->core.attr.type != PERF_TYPE_SOFTWARE)
+			nr_alone++;
+		/* Less than half a percent. */
+		if (scale < 1.005)
+			continue;
+		event = function_text__printable(evsel__name(evsel));
+		pr_warning("perf functions: %s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events\n",
+			   name, event ?: "an event",
+			   evsel->core.nr_members > 1 && !own->samples ? " with its group" : "",
+			   100 / scale);
+		free(event);
+	}
+	if (nr_alone > LEAST_COUNTERS)
+		pr_warning("perf functions: %s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them\n",
+			   name, nr_alone);
+}
+
 static void recording__note_ignored(struct recording *recording)
 {
 	const char *separator = "";
@@ -2151,6 +2225,7 @@ int recording__read(const char *path, const struct recording_options *options,
 		goto out;
 
 	recording__note_ignored(recording);
+	recording__note_turns(recording, name);
 	recording__note_unnamed(recording, name);
 	recording__note_branches(recording, name);
 	lost = recording->lost_records;

@@ -73,8 +73,34 @@ static void write_intervals(const struct event_set *set, FILE *fp)
 	write_values(set->longs.values, event_set__nr_values(set), fp);
 }
 
+/* Returns true if samples of a set have weights, see function_sums.opened. */
+static bool has_weights(const struct event_set *set)
+{
+	return set->source == FUNCTION_SOURCE_BRANCHES ||
+	       event_set__has_share(set, FUNCTION_SHARE_AUTO);
+}
+
+/* Returns the period of all groups of a set, which is then the weight of all samples; else 0. */
+static u64 only_period(const struct event_set *set)
+{
+	const u64 period = set->descs->sample_period;
+
+	for (unsigned int i = 1; i < set->nr_descs; i++) {
+		if (set->descs[i].sample_period != period)
+			return 0;
+	}
+	return period;
+}
+
 static void sums_file_write(const struct function_sums *sums, FILE *fp)
 {
+	const unsigned int nr = event_set__nr_values(sums->set);
+	const bool has_first = event_set__counts_all(sums->set);
+	const bool is_implied = sums->set->source == FUNCTION_SOURCE_BRANCHES &&
+				only_period(sums->set);
+	const struct u192 weights[] = { sums->weight, sums->squares };
+	char buf[U192_DECIMAL_SIZE];
+
 	fputs("sums", fp);
 	write_name(sums->symbol, fp);
 	write_name(sums->dso, fp);
@@ -85,9 +111,20 @@ static void sums_file_write(const struct function_sums *sums, FILE *fp)
 	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
 		(unsigned long long)sums->samples, (unsigned long long)sums->matched,
 		(unsigned long long)sums->bursts);
-	fprintf(fp, "\t%llu\t%llu", (unsigned long long)sums->begun,
-		(unsigned long long)sums->begun_bursts);
-	write_values(sums->values, event_set__nr_row_values(sums->set), fp);
+	fprintf(fp, "\t%llu\t%llu", is_implied ? 0 : (unsigned long long)sums->begun,
+		is_implied || has_first ? 0 : (unsigned long long)sums->begun_bursts);
+	for (unsigned int i = 0; i < 2 * nr; i++)
+		fprintf(fp, "\t%s", i >= nr && (is_implied || has_first) ? "0" :
+			u192__decimal(&sums->values[i], buf));
+	fputc('\n', fp);
+	if (has_weights(sums->set) && !only_period(sums->set)) {
+		fputs("weights", fp);
+		write_values(weights, ARRAY_SIZE(weights), fp);
+	}
+	if (has_first && sums->begun_bursts) {
+		fprintf(fp, "first\t%llu", (unsigned long long)sums->begun_bursts);
+		write_values(sums->values + nr, nr, fp);
+	}
 }
 
 /**
@@ -287,9 +324,49 @@ static bool is_begun(const struct function_sums *sums)
 
 	if (event_set__has_share(set, FUNCTION_SHARE_AUTO))
 		return is_reading(set, sums->begun, sums->begun_bursts, values);
-	return (!sums->opened || set->source == FUNCTION_SOURCE_BRANCHES) && !sums->begun_bursts &&
-	       is_zero(values, event_set__nr_values(set)) &&
+	if (set->source == FUNCTION_SOURCE_BRANCHES)
+		return sums->begun == sums->matched && sums->begun_bursts == sums->bursts &&
+		       is_reading(set, sums->begun, sums->begun_bursts, values);
+	return !sums->opened && !sums->begun_bursts && is_zero(values, event_set__nr_values(set)) &&
 	       sums->begun <= (event_set__counts_all(set) ? sums->matched : 0);
+}
+
+/*
+ * Returns the weight of a sample in a file that does not have it: the period, or where an older
+ * perf has written it, the mean long interval. 0: it is not known.
+ */
+static double mean_weight(const struct event_set *set)
+{
+	if (only_period(set) || set->source == FUNCTION_SOURCE_BRANCHES)
+		return only_period(set);
+	return set->longs.number && !is_zero(set->longs.values, 1) ?
+	       u192__double(&set->longs.values[0]) / set->longs.number : 1;
+}
+
+/* Sets what does not stand in the line of a function. Another line may tell other weights. */
+static int set_weights(struct function_sums *sums)
+{
+	const unsigned int nr = event_set__nr_values(sums->set);
+	const double weight = mean_weight(sums->set);
+
+	if (!has_weights(sums->set))
+		return 0;
+	sums->weight = (struct u192){ { sums->opened } };
+	sums->squares = sums->weight;
+	u192__stretch(&sums->weight, weight);
+	u192__stretch(&sums->squares, weight * weight);
+	if (sums->set->source != FUNCTION_SOURCE_BRANCHES || sums->begun || !sums->matched)
+		return 0;
+	if (!weight || sums->begun_bursts || !is_zero(sums->values + nr, nr))
+		return -EINVAL;
+	sums->begun = sums->matched;
+	sums->begun_bursts = sums->bursts;
+	for (unsigned int i = 0; i < nr; i++) {
+		sums->values[nr + i] = sums->values[i];
+		u192__stretch(&sums->values[nr + i],
+			      i < sums->set->nr_events ? weight : weight * weight);
+	}
+	return 0;
 }
 
 /* OPENED SAMPLES MATCHED BURSTS BEGUN BEGUN_BURSTS VALUE... */
@@ -306,6 +383,7 @@ static int read_numbers(struct function_sums *sums, char *const *field)
 			return -EINVAL;
 	}
 	if (parse_values(sums->values, field + ARRAY_SIZE(counts), event_set__nr_row_values(set)) ||
+	    set_weights(sums) ||
 	    sums->matched > sums->samples ||
 	    !is_reading(set, sums->matched, sums->bursts, sums->values) || !is_begun(sums))
 		return -EINVAL;
@@ -333,6 +411,29 @@ static int sums_file_read(struct function_table *table, struct fields *fields,
 	if (!sums)
 		return -ENOMEM;
 	return read_numbers(sums, field + names);
+}
+
+/* weights WEIGHT SQUARES, of the function in the line before */
+static int read_weights(struct function_sums *sums, struct fields *fields)
+{
+	if (!has_weights(sums->set) || fields->nr != 3 ||
+	    u192__parse(&sums->weight, fields->field[1]) ||
+	    u192__parse(&sums->squares, fields->field[2]) ||
+	    !sums->opened != is_zero(&sums->weight, 1) ||
+	    !sums->opened != is_zero(&sums->squares, 1))
+		return -EINVAL;
+	return 0;
+}
+
+/* first N VALUE..., of the function in the line before */
+static int read_first(struct function_sums *sums, struct fields *fields)
+{
+	const unsigned int nr = event_set__nr_values(sums->set);
+
+	if (!event_set__counts_all(sums->set) || fields->nr != 2 + nr || sums->begun_bursts ||
+	    function_text__u64(fields->field[1], 10, &sums->begun_bursts) || !sums->begun_bursts)
+		return -EINVAL;
+	return parse_values(sums->values + nr, fields->field + 2, nr);
 }
 
 /* by KEY[,KEY...] INLINES */
@@ -367,6 +468,7 @@ enum expected {
 struct reader {
 	struct function_table *table;
 	struct event_set *set;	/* the set of the last group line */
+	struct function_sums *sums;	/* the last ones of it */
 	enum expected expected;
 	unsigned int nr_groups;
 };
@@ -376,6 +478,7 @@ static int read_group_line(struct reader *reader, struct fields *fields)
 	struct event_set *before = reader->set;
 	int err;
 
+	reader->sums = NULL;
 	if (reader->expected == EXPECT_LONG)
 		return -EINVAL;
 	err = read_group(reader->table, fields, &reader->set);
@@ -405,8 +508,16 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return strcmp(word, "long") ? -EINVAL :
 		       read_intervals(set, &set->longs, fields);
 	}
-	if (!strcmp(word, "sums") && reader->expected == EXPECT_SUMS)
-		return sums_file_read(table, fields, set);
+	if (!strcmp(word, "sums") && reader->expected == EXPECT_SUMS) {
+		int err = sums_file_read(table, fields, set);
+
+		reader->sums = err ? NULL : table->sums[table->nr_sums - 1];
+		return err;
+	}
+	if (!strcmp(word, "weights") && reader->sums)
+		return read_weights(reader->sums, fields);
+	if (!strcmp(word, "first") && reader->sums)
+		return read_first(reader->sums, fields);
 	if (!strcmp(word, "by"))
 		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))
@@ -431,6 +542,16 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return table->nr_cpus < MOST_CPUS ?
 		       function_table__add_cpu(table, fields->field[1]) : -E2BIG;
 	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
+}
+
+/* Returns true if the weights of samples are unknown: of a frequency, without their line. */
+static bool lacks_weights(const struct function_table *table)
+{
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (table->sums[i]->opened && is_zero(&table->sums[i]->weight, 1))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -486,6 +607,8 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		nr++;
 		ret = -EINVAL;
 	}
+	if (ret > 0 && lacks_weights(table))
+		ret = -EINVAL;
 	if (ret < 0) {
 		if (ret == -ENOMEM)
 			scnprintf(msg, size, "not enough memory");

@@ -291,6 +291,25 @@ bool event_set__counts_all(const struct event_set *set)
 	       !event_set__has_share(set, FUNCTION_SHARE_DISCARD);
 }
 
+/**
+ * event_set__is_complete - say whether the windows of a set have all that was counted
+ * @set: the set
+ *
+ * Return: true if each period is a window, and counts.
+ */
+bool event_set__is_complete(const struct event_set *set)
+{
+	for (unsigned int i = 0; i < set->nr_descs; i++) {
+		const struct function_group_desc *desc = &set->descs[i];
+
+		/* Equal periods mean one period with jitter. */
+		if (desc->alternative_sample_period &&
+		    (desc->sample_freq || desc->alternative_sample_period != desc->sample_period))
+			return false;
+	}
+	return event_set__counts_all(set);
+}
+
 /* Windows come first. */
 static int compare_events(const struct event_set *set, const char *const *events,
 			  unsigned int nr_events, enum function_source source)
@@ -326,6 +345,7 @@ static struct event_set *event_set__new(const char *const *events, unsigned int 
 	if (!set)
 		return NULL;
 
+	set->precise = UINT64_MAX;
 	set->events = calloc(nr_events, sizeof(*set->events));
 	if (!set->events)
 		goto out_delete;
@@ -688,10 +708,14 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 	sums->bursts += other->bursts;
 	fits = !check_add_overflow(sums->begun, other->begun, &sums->begun) && fits;
 	sums->begun_bursts += other->begun_bursts;
+	if (other->opened) {
+		fits = u192__add(&sums->weight, &other->weight) && fits;
+		fits = u192__add(&sums->squares, &other->squares) && fits;
+	}
 	/* The sums over no windows are 0. */
 	if (other->matched)
 		fits = sums_add_values(sums->values, other->values, begun) && fits;
-	if (other->begun)
+	if (other->begun || other->begun_bursts)
 		fits = sums_add_values(sums->values + begun, other->values + begun, begun) && fits;
 	return fits;
 }
@@ -709,6 +733,7 @@ static bool event_set__add(struct event_set *set, const struct event_set *other)
 {
 	bool fits = sums_add_intervals(set, &set->windows, &other->windows);
 
+	set->precise &= other->precise;
 	zfree(&set->effects);
 	return sums_add_intervals(set, &set->longs, &other->longs) && fits;
 }
@@ -943,6 +968,8 @@ void function_table__discard(struct function_table *table)
 		    sums->set->source != FUNCTION_SOURCE_WINDOWS)
 			continue;
 		sums->opened = 0;
+		sums->weight = (struct u192){};
+		sums->squares = (struct u192){};
 		sums->begun = 0;
 		sums->begun_bursts = 0;
 		memset(sums->values + begun, 0,

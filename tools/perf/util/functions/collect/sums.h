@@ -130,6 +130,8 @@ struct event_set {
 	unsigned int nr_skids;
 	/* By event, set by function_table__set_effects(). */
 	struct function_effect *effects;
+	/* By event, a bit: no group has samples of it that are late. Sums files do not tell. */
+	u64 precise;
 };
 
 int event_set__find(const struct event_set *set, const char *event);
@@ -142,6 +144,7 @@ unsigned int event_set__nr_values(const struct event_set *set);
 unsigned int event_set__nr_row_values(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
 bool event_set__counts_all(const struct event_set *set);
+bool event_set__is_complete(const struct event_set *set);
 
 /*
  * Sums over the windows of a function that counted the events of a set. An address (in the DSO)
@@ -157,8 +160,13 @@ struct function_sums {
 	/* In a comparison: many windows leave the function on one side. */
 	bool is_left;
 	u64 address;
-	/* In share mode auto: samples that end a long interval. So do all with branch records. */
+	/*
+	 * In share mode auto: samples that end a long interval. So do all with branch records. Each
+	 * has its period as weight: the sums of the weights and of their squares.
+	 */
 	u64 opened;
+	struct u192 weight;
+	struct u192 squares;
 	u64 samples;
 	u64 matched;
 	/* Matched windows; successive ones of a burst count as one. */
@@ -166,13 +174,17 @@ struct function_sums {
 	/*
 	 * In share mode auto: the windows that begin in the function, wherever they end, except
 	 * those with a throttle or lost record; and their bursts. In share mode none: how
-	 * many of the matched windows, which end in the function, begin there, too.
+	 * many of the matched windows, which end in the function, begin there, too; and the first
+	 * periods that end there, which are no windows. With branch records: the matched windows
+	 * once more.
 	 */
 	u64 begun;
 	u64 begun_bursts;
 	/*
 	 * Over the matched windows: the total of each event, then the product of each pair. Then
-	 * the same over the windows that begin in the function.
+	 * the same over the windows that begin in the function. In share mode none: over the first
+	 * periods. With branch records: over the matched windows, whose counts are multiplied by
+	 * the weights of their samples.
 	 */
 	struct u192 values[];
 };

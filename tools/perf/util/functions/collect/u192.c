@@ -98,6 +98,25 @@ double u192__double(const struct u192 *number)
 }
 
 /**
+ * u192__stretch - multiply a number by a factor that is not exact
+ * @number: the number; the largest one if the product is larger
+ * @factor: the factor, not below 0
+ */
+void u192__stretch(struct u192 *number, double factor)
+{
+	double left = round(u192__double(number) * factor);
+
+	if (!(left < ldexp(1, 64 * ARRAY_SIZE(number->w)))) {
+		memset(number, 0xff, sizeof(*number));
+		return;
+	}
+	for (size_t i = ARRAY_SIZE(number->w); i--; ) {
+		number->w[i] = ldexp(left, -64 * (int)i);
+		left -= ldexp(number->w[i], 64 * i);
+	}
+}
+
+/**
  * u192__subtract - take a part from a number
  * @number: the number; 0 if the part is larger, as in a crafted file
  * @other: the part
@@ -115,31 +134,4 @@ void u192__subtract(struct u192 *number, const struct u192 *other)
 	}
 	if (borrow)
 		memset(number, 0, sizeof(*number));
-}
-
-/**
- * u192__scale - multiply a number
- * @number: the number, which is rounded down
- * @factor: 2^32 times the factor
- *
- * Return: false if the product is too large: the largest number stands for it then.
- */
-bool u192__scale(struct u192 *number, u64 factor)
-{
-	u32 half[2 * ARRAY_SIZE(number->w) + 2] = {};
-
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(number->w); i++) {
-		const u64 digit = (u32)(number->w[i / 2] >> 32 * (i % 2));
-		u64 low = digit * (u32)factor + half[i];
-		u64 high = digit * (factor >> 32) + half[i + 1] + (low >> 32);
-
-		half[i] = low;
-		half[i + 1] = high;
-		half[i + 2] = high >> 32;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(number->w); i++)
-		number->w[i] = (u64)half[2 * i + 2] << 32 | half[2 * i + 1];
-	if (half[2 * ARRAY_SIZE(number->w) + 1])
-		memset(number, 0xff, sizeof(*number));
-	return !half[2 * ARRAY_SIZE(number->w) + 1];
 }

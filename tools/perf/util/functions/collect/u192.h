@@ -20,7 +20,7 @@ const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]
 int u192__parse(struct u192 *number, const char *str);
 double u192__double(const struct u192 *number);
 void u192__subtract(struct u192 *number, const struct u192 *other);
-bool u192__scale(struct u192 *number, u64 factor);
+void u192__stretch(struct u192 *number, double factor);
 
 /*
  * Adds a number. Returns false if the sum is too large: the largest number stands for it then. It

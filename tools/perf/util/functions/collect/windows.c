@@ -26,11 +26,15 @@
  *   function, or to all functions of its chain. A window in which such an event
  *   interrupted is none.
  * - The branch records of a sample are one window for each function of their path.
+ * - A sample stands for its period. So a sample that ends a long interval, and the path of
+ *   a sample, have this period as weight.
+ * - Events that did not count all the time are scaled, where all that they counted is known.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -45,6 +49,9 @@
 
 #define RECENT_BITS	6
 
+/* The largest weight of a path: counts times weight have to fit into 64 bits. */
+#define MOST_WEIGHT	BIT_ULL(38)
+
 /* Sums of more than a million functions, each with five events; a crafted recording has more. */
 #define MOST_MEMORY	(4ULL << 30)
 
@@ -53,6 +60,15 @@ struct metrics_event {
 	struct metrics_event *next;
 	struct perf_event_attr attr;
 	char name[];
+};
+
+/* How long an event was to count, and has counted: in all, or in a thread so far. */
+struct collect_time {
+	u64 id;
+	u64 thread;
+	const struct collect_group *group;
+	u64 enabled;
+	u64 running;
 };
 
 struct collect_group {
@@ -67,6 +83,9 @@ struct collect_group {
 	/* Names of the events. The index of an event is the slot of its counts. */
 	char **names;
 	unsigned int nr_slots;
+	u64 precise;		/* by slot, a bit: its samples are not late */
+	/* By slot, or of the first one for the whole group. */
+	struct collect_time *times;
 	/*
 	 * All windows and all other intervals. The values of a window that counts for the function
 	 * at its end are in the sums of the function instead, so that they are added once.
@@ -78,15 +97,19 @@ struct collect_group {
 	unsigned int nr_skids;
 	/* By slot: what all streams have counted, see window_collector__count(). */
 	double *counted;
-	/* By slot: 2^32 times the factor of all values, NULL: 1. */
-	u64 *scales;
+	/* By slot: the factor of all values, NULL: 1. */
+	double *scales;
 };
 
 /* Classes of a function's windows. Most matched windows also begin in it. */
 enum window_class {
 	WINDOWS_BOTH,
 	WINDOWS_MATCHED,	/* they begin at a sample that the user does not want to see */
-	WINDOWS_BEGUN,		/* they begin in the function and end elsewhere */
+	/*
+	 * They begin in the function and end elsewhere. With branch records: all, with weights.
+	 * Without alternate periods: the first periods, which are no windows.
+	 */
+	WINDOWS_BEGUN,
 	NR_CLASSES,
 };
 
@@ -97,6 +120,7 @@ enum window_class {
  */
 struct collect_sums {
 	u64 opened;
+	struct u192 weight, squares;
 	u64 samples;
 	u64 matched;
 	u64 bursts;
@@ -172,6 +196,7 @@ struct window_collector {
 	struct collect_function *functions;
 	struct hashmap *counters;
 	struct hashmap *streams;
+	struct hashmap *times;
 	struct hashmap *exits;	/* when each thread has ended, once an event is throttled */
 	/* Successive samples often come from the same stream. */
 	struct collect_stream *last_stream;
@@ -215,6 +240,21 @@ static bool equal_stream(long key1, long key2, void *ctx __maybe_unused)
 	return a->id == b->id && a->thread == b->thread && a->group == b->group;
 }
 
+static size_t hash_time(long key, void *ctx __maybe_unused)
+{
+	const struct collect_time *time = (const struct collect_time *)key;
+
+	return time->id * 31 + time->thread;
+}
+
+static bool equal_time(long key1, long key2, void *ctx __maybe_unused)
+{
+	const struct collect_time *a = (const struct collect_time *)key1;
+	const struct collect_time *b = (const struct collect_time *)key2;
+
+	return a->id == b->id && a->thread == b->thread && a->group == b->group;
+}
+
 static size_t hash_thread(long key, void *ctx __maybe_unused)
 {
 	return key;
@@ -242,8 +282,10 @@ struct window_collector *window_collector__new(enum function_share share)
 	metrics->last_group = &metrics->groups;
 	metrics->counters = hashmap__new(hash_counter, equal_counter, NULL);
 	metrics->streams = hashmap__new(hash_stream, equal_stream, NULL);
+	metrics->times = hashmap__new(hash_time, equal_time, NULL);
 	metrics->exits = hashmap__new(hash_thread, equal_thread, NULL);
-	if (IS_ERR(metrics->counters) || IS_ERR(metrics->streams) || IS_ERR(metrics->exits)) {
+	if (IS_ERR(metrics->counters) || IS_ERR(metrics->streams) || IS_ERR(metrics->times) ||
+	    IS_ERR(metrics->exits)) {
 		window_collector__delete(metrics);
 		return NULL;
 	}
@@ -307,6 +349,7 @@ void window_collector__delete(struct window_collector *metrics)
 		free(group->skids);
 		free(group->counted);
 		free(group->scales);
+		free(group->times);
 		free(group);
 	}
 	while ((function = metrics->functions) != NULL) {
@@ -321,6 +364,7 @@ void window_collector__delete(struct window_collector *metrics)
 	free_chains(metrics->streams);
 	delete_values(metrics->streams);
 	delete_values(metrics->counters);
+	delete_values(metrics->times);
 	hashmap__free(metrics->exits);
 	free(metrics);
 }
@@ -520,6 +564,8 @@ int collect_group__add_event(struct collect_group *group, const struct perf_even
 		return -ENOMEM;
 
 	names[group->nr_slots] = own;
+	if (attr->precise_ip || group->desc.share == FUNCTION_SHARE_RECORDED)
+		group->precise |= 1ULL << group->nr_slots;
 	return group->nr_slots++;
 }
 
@@ -836,6 +882,14 @@ static inline struct collect_sums *collect_function__sums(struct collect_functio
 	if (group->index < function->nr_sums && function->sums[group->index])
 		return function->sums[group->index];
 	return collect_function__new_sums(function, group);
+}
+
+/* Adds a sample that stands for @weight events of the leader. */
+static void add_opened(struct collect_sums *sums, u64 weight)
+{
+	sums->opened++;
+	u192__add_product(&sums->weight, weight, 1);
+	u192__add_product(&sums->squares, weight, weight);
 }
 
 static void add_alone(struct u192 *values, const struct collect_group *group, const u64 *counts)
@@ -1156,6 +1210,38 @@ int collect_stream__measure(struct collect_stream *stream, struct collect_interv
 	return group->alternates ? note_skid(stream, interval) : 0;
 }
 
+/*
+ * Returns how many events of the leader a long interval stands for. With a frequency only its
+ * sample tells. Else jitter changes it by chance, whatever runs.
+ */
+static u64 weight_of(const struct collect_group *group, const struct collect_interval *interval)
+{
+	if (!group->desc.sample_freq)
+		return group->desc.sample_period;
+	return interval->period ?: interval->counts[0];
+}
+
+/*
+ * The first period of a stream is no window, as its begin is unknown. But where sums have all that
+ * was counted, it belongs to them, unless the recording began within the stream.
+ */
+static int add_first(const struct collect_group *group, const struct collect_interval *interval,
+		     const struct collect_sample *sample)
+{
+	const u64 period = interval->period ?: group->desc.sample_period;
+	struct collect_sums *sums;
+
+	if (sample->filtered || sample->outside || sample->chain || group->metrics->looked ||
+	    interval->counts[0] / 2 > period)
+		return 0;
+	sums = collect_function__sums(sample->function, group);
+	if (!sums)
+		return -ENOMEM;
+	add_alone(collect_sums__values(sums, group, WINDOWS_BEGUN), group, interval->counts);
+	sums->begun_bursts++;
+	return 0;
+}
+
 /**
  * collect_stream__sample - take a sample of a group
  * @stream: the stream
@@ -1173,6 +1259,9 @@ int collect_stream__sample(struct collect_stream *stream, const struct collect_i
 	struct collect_sums *sums;
 	int common = 0;
 
+	if (!stream->seen && group->desc.share == FUNCTION_SHARE_NONE && !group->alternates &&
+	    add_first(group, interval, sample))
+		return -ENOMEM;
 	if (sample->chain)
 		common = follow_chain(stream, sample->chain, interval->is_same);
 	if (common < 0)
@@ -1218,7 +1307,7 @@ int collect_stream__sample(struct collect_stream *stream, const struct collect_i
 	if (is_window)
 		sums->samples++;
 	else
-		sums->opened++;
+		add_opened(sums, weight_of(group, interval));
 	return 0;
 }
 
@@ -1278,20 +1367,27 @@ int collect_group__event_sample(struct collect_group *group, unsigned int slot, 
  * @group: the group, of window_collector__add_paths()
  * @function: the function
  * @counts: its cycles and instructions
+ * @weight: how many events the sample stands for
  *
  * Return: 0, or -ENOMEM.
  */
 int collect_group__path(struct collect_group *group, struct collect_function *function,
-			const u64 *counts)
+			const u64 *counts, u64 weight)
 {
 	struct collect_sums *sums = collect_function__sums(function, group);
+	u64 weighted[FUNCTION_MAX_EVENTS];
 
 	if (!sums)
 		return -ENOMEM;
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		weighted[i] = counts[i] * min_t(u64, weight, MOST_WEIGHT);
 	add_alone(collect_sums__values(sums, group, WINDOWS_MATCHED), group, counts);
+	add_alone(collect_sums__values(sums, group, WINDOWS_BEGUN), group, weighted);
 	sums->samples++;
 	sums->matched++;
 	sums->bursts++;
+	sums->begun++;
+	sums->begun_bursts++;
 	return 0;
 }
 
@@ -1299,17 +1395,86 @@ int collect_group__path(struct collect_group *group, struct collect_function *fu
  * collect_group__path_end - take the function that a sample's last branch has entered
  * @group: the group, of window_collector__add_paths()
  * @function: the function
+ * @weight: how many events the sample stands for
  *
  * Return: 0, or -ENOMEM.
  */
-int collect_group__path_end(struct collect_group *group, struct collect_function *function)
+int collect_group__path_end(struct collect_group *group, struct collect_function *function,
+			    u64 weight)
 {
 	struct collect_sums *sums = collect_function__sums(function, group);
 
 	if (!sums)
 		return -ENOMEM;
-	sums->opened++;
+	add_opened(sums, min_t(u64, weight, MOST_WEIGHT));
 	return 0;
+}
+
+/**
+ * collect_group__run - note how long an event was to count, and has counted
+ * @group: the group
+ * @slot: the slot of the event that samples itself; 0: all events of the group
+ * @id: its id
+ * @thread: the thread in which it counts
+ * @enabled: time that it was to count in the thread so far, in ns
+ * @running: the part of it in which it had a counter
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int collect_group__run(struct collect_group *group, unsigned int slot, u64 id, u64 thread,
+		       u64 enabled, u64 running)
+{
+	struct collect_time key = {
+		.id = id, .thread = group->desc.inherit ? thread : 0, .group = group,
+	};
+	struct hashmap *times = group->metrics->times;
+	struct collect_time *last, *all;
+
+	if (!group->times)
+		group->times = calloc(FUNCTION_MAX_EVENTS, sizeof(*group->times));
+	if (!group->times)
+		return -ENOMEM;
+	all = &group->times[slot];
+	if (!hashmap__find(times, &key, &last)) {
+		last = malloc(sizeof(*last));
+		if (!last)
+			return -ENOMEM;
+		*last = key;
+		if (hashmap__add(times, last, last)) {
+			free(last);
+			return -ENOMEM;
+		}
+	}
+	/* A time below the one before belongs to a new thread. */
+	if (enabled < last->enabled || running < last->running)
+		*last = key;
+	all->enabled += enabled - last->enabled;
+	all->running += running - last->running;
+	last->enabled = enabled;
+	last->running = running;
+	return 0;
+}
+
+/**
+ * collect_group__stretch - say what the counts of an event have to be multiplied by
+ * @group: the group
+ * @slot: the slot of the event
+ *
+ * Return: 1 if it always counted, if that is not known, or if the group has only a part of what
+ * was counted anyway, which is as good without it.
+ */
+double collect_group__stretch(const struct collect_group *group, unsigned int slot)
+{
+	const bool is_of_windows = function_share__source(group->desc.share) ==
+				   FUNCTION_SOURCE_WINDOWS;
+	const struct collect_time *time = group->times;
+
+	if (!time || group->alternates ||
+	    (is_of_windows && group->desc.share != FUNCTION_SHARE_NONE))
+		return 1;
+	time += is_of_windows ? 0 : slot;
+	return time->running && time->enabled > time->running ?
+	       (double)time->enabled / time->running : 1;
 }
 
 /**
@@ -1406,10 +1571,10 @@ int collect_group__scale(struct collect_group *group, unsigned int slot, double 
 		if (!group->scales)
 			return -ENOMEM;
 		for (unsigned int i = 0; i < group->nr_slots; i++)
-			group->scales[i] = 1ULL << 32;
+			group->scales[i] = 1;
 	}
 	/* A crafted file may have any values. */
-	group->scales[slot] = scale < 1ULL << 31 ? scale * (1ULL << 32) : UINT64_MAX;
+	group->scales[slot] = scale;
 	return 0;
 }
 
@@ -1512,6 +1677,7 @@ void window_collector__restart(struct window_collector *metrics)
 		restart_intervals(group, &group->windows);
 		restart_intervals(group, &group->longs);
 		group->nr_skids = 0;
+		zfree(&group->times);
 	}
 	hashmap__for_each_entry(metrics->streams, entry, bucket) {
 		struct collect_stream *stream = entry->pvalue;
@@ -1584,6 +1750,10 @@ static struct event_set *collect_group__set(const struct collect_group *group,
 						  function_share__source(group->desc.share));
 	}
 	free(events);
+	for (unsigned int i = 0; set && i < group->nr_slots; i++) {
+		if (!(group->precise & 1ULL << order[i]))
+			set->precise &= ~(1ULL << i);
+	}
 	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;
 }
 
@@ -1619,21 +1789,31 @@ static void add_class(const struct collect_group *group, const unsigned int *ord
 	windows_add_values(group, order, set, collect_sums__bursts(from, group, class), to);
 }
 
-/* Multiplies the values of events that sample themselves by their scales. */
-static bool scale_values(const struct collect_group *group, const unsigned int *order,
-			 const struct event_set *set, struct u192 *values)
+/* Returns what the values of an event have to be multiplied by. */
+static double factor_of(const struct collect_group *group, unsigned int slot)
 {
-	bool fits = true;
+	return collect_group__stretch(group, slot) * (group->scales ? group->scales[slot] : 1);
+}
 
-	for (unsigned int i = 0; group->scales && i < group->nr_slots; i++) {
-		const u64 scale = group->scales[order[i]];
-		struct u192 *square = &values[event_set__product(set, i, i)];
+/*
+ * Scales the values of a row to what the events have counted, and to the time in which they were to
+ * count.
+ */
+static void stretch_values(const struct collect_group *group, const unsigned int *order,
+			   const struct event_set *set, struct u192 *values)
+{
+	for (unsigned int i = 0; (group->times || group->scales) && i < group->nr_slots; i++) {
+		const double own = factor_of(group, order[i]);
 
-		if (scale != 1ULL << 32)
-			fits = u192__scale(&values[i], scale) && u192__scale(square, scale) &&
-			       u192__scale(square, scale) && fits;
+		if (own != 1)
+			u192__stretch(&values[i], own);
+		for (unsigned int j = i; j < group->nr_slots; j++) {
+			const double both = own * factor_of(group, order[j]);
+
+			if (both != 1)
+				u192__stretch(&values[event_set__product(set, i, j)], both);
+		}
 	}
-	return fits;
 }
 
 static int add_to_table(const struct collect_group *group, const unsigned int *order,
@@ -1652,19 +1832,24 @@ static int add_to_table(const struct collect_group *group, const unsigned int *o
 		return 0;
 
 	sums->opened = from->opened;
+	sums->weight = from->weight;
+	sums->squares = from->squares;
 	sums->samples = from->samples;
 	sums->matched = from->matched;
 	sums->bursts = from->bursts;
-	/* With windows of share mode auto in the set, only these begin. */
-	if (group->desc.share != FUNCTION_SHARE_NONE || event_set__counts_all(set))
-		sums->begun = from->begun;
-	sums->begun_bursts = from->begun_bursts;
 	add_class(group, order, set, from, WINDOWS_BOTH, sums->values);
 	add_class(group, order, set, from, WINDOWS_MATCHED, sums->values);
+	stretch_values(group, order, set, sums->values);
+	/* With windows of share mode auto in the set, only these begin. */
+	if (group->desc.share == FUNCTION_SHARE_NONE && !event_set__counts_all(set))
+		return 0;
+	sums->begun = from->begun;
+	sums->begun_bursts = from->begun_bursts;
 	begun = sums->values + event_set__nr_values(set);
 	add_class(group, order, set, from, WINDOWS_BOTH, begun);
 	add_class(group, order, set, from, WINDOWS_BEGUN, begun);
-	return scale_values(group, order, set, sums->values) ? 0 : -ERANGE;
+	stretch_values(group, order, set, begun);
+	return 0;
 }
 
 static bool windows_add_intervals(const struct collect_group *group, const unsigned int *order,

@@ -99,8 +99,12 @@ int collect_stream__sample(struct collect_stream *stream, const struct collect_i
 int collect_group__event_sample(struct collect_group *group, unsigned int slot, u64 period,
 				const struct collect_sample *sample);
 int collect_group__path(struct collect_group *group, struct collect_function *function,
-			const u64 *counts);
-int collect_group__path_end(struct collect_group *group, struct collect_function *function);
+			const u64 *counts, u64 weight);
+int collect_group__path_end(struct collect_group *group, struct collect_function *function,
+			    u64 weight);
+int collect_group__run(struct collect_group *group, unsigned int slot, u64 id, u64 thread,
+		       u64 enabled, u64 running);
+double collect_group__stretch(const struct collect_group *group, unsigned int slot);
 void collect_stream__interrupt(struct collect_stream *stream);
 unsigned int collect_stream__place(struct collect_stream *stream, unsigned int slot);
 u64 *collect_stream__counted(struct collect_stream *stream);

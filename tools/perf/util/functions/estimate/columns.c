@@ -33,6 +33,9 @@
 /* With more returns per window than this, the counts of callees are in the caller's windows. */
 #define MOST_RETURNS	0.01
 
+/* If a larger part of a function's time is just before it is left, all its events may be there. */
+#define MOST_LOST	0.25
+
 /* The part of a rate by which branch records miss it where there are many, see results/. */
 #define PATH_ERROR	0.05
 
@@ -48,7 +51,7 @@ enum {
 };
 
 static const struct function_column known_columns[] = {
-#define FUNCTION_METRIC(...) { __VA_ARGS__, FUNCTION_SOURCE_WINDOWS, NULL },
+#define FUNCTION_METRIC(...) { __VA_ARGS__, FUNCTION_SOURCE_WINDOWS, NULL, false },
 #include "metrics.h"
 #undef FUNCTION_METRIC
 };
@@ -102,6 +105,8 @@ struct function_row function_row__part(const struct function_row *row, enum func
  */
 struct pair_sums {
 	double samples, matched, number;
+	/* Of branch records: the weights of their samples, and the squares of these. */
+	double weight, squares;
 	struct u192 y, x, yy, xy, xx;
 	/* The part of y and x that interrupts have added, and its variance. */
 	double added_y, added_x, unsure_y, unsure_x;
@@ -140,12 +145,19 @@ static bool is_auto(const struct function_sums *sums)
 	return event_set__has_share(sums->set, FUNCTION_SHARE_AUTO);
 }
 
+static bool is_of_branches(const struct function_sums *sums)
+{
+	return sums->set->source == FUNCTION_SOURCE_BRANCHES;
+}
+
+/* The path of a sample has the weight of the sample. */
 static struct function_reading read_matched(const struct function_sums *sums)
 {
 	return (struct function_reading){
 		.windows = sums->matched,
 		.bursts = sums->bursts,
-		.values = sums->values,
+		.values = sums->values +
+			  (is_of_branches(sums) ? event_set__nr_values(sums->set) : 0),
 	};
 }
 
@@ -178,8 +190,7 @@ static struct u192 sum_of(const struct function_sums *sums,
 {
 	switch (place) {
 	case PLACE_SAMPLES:
-		return (struct u192){ { sums->set->source == FUNCTION_SOURCE_BRANCHES ?
-					sums->opened : sums->samples } };
+		return (struct u192){ { is_of_branches(sums) ? sums->opened : sums->samples } };
 	case PLACE_MATCHED:
 		return (struct u192){ { reading->windows } };
 	case PLACE_DISCARDED:
@@ -209,6 +220,23 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
+/*
+ * Returns how many of the independent windows of a function carry the same information if all have
+ * the same weight: what weights change in the effective size by the leader's event.
+ */
+static double effective_number(const struct function_sums *sums,
+			       const struct function_reading *reading)
+{
+	const unsigned int square = event_set__product(sums->set, 0, 0);
+	double plain, weighted;
+
+	if (!is_of_branches(sums))
+		return reading->bursts;
+	plain = effective_windows(&sums->values[0], &sums->values[square]);
+	weighted = effective_windows(&reading->values[0], &reading->values[square]);
+	return plain > 0 ? reading->bursts * fmin(weighted / plain, 1) : reading->bursts;
+}
+
 /* Adds the windows of a function in a set. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
 			   const struct function_reading *reading, int y, int x,
@@ -218,7 +246,11 @@ static void pair_sums__add(struct pair_sums *pair, const struct function_sums *s
 
 	pair->samples += sums->samples;
 	pair->matched += reading->windows;
-	pair->number += reading->bursts;
+	pair->number += effective_number(sums, reading);
+	if (is_of_branches(sums)) {
+		pair->weight += u192__double(&sums->weight);
+		pair->squares += u192__double(&sums->squares);
+	}
 	number = sum_of(sums, reading, y);
 	u192__add(&pair->y, &number);
 	number = sum_of(sums, reading, x);
@@ -328,7 +360,7 @@ static bool in_sets_with(struct function_sums *const *total, size_t nr_total, co
 
 /*
  * Returns an event that both a set with one and a set with other have: cycles, or the first by
- * name, or else the matched windows. Returns NULL if a set has both.
+ * name, or else FUNCTION_MATCHED, which is none. Returns NULL if a set has both.
  */
 static const char *common_event(struct function_sums *const *total, size_t nr_total,
 				const char *one, const char *other)
@@ -485,13 +517,14 @@ static struct function_value inclusive_share(const struct function_row *row,
 	return value;
 }
 
+/* Counts with weights are those of windows that have the weight @unit. */
 static struct window_counts counts_of(double windows, const struct u192 *total,
-				      const struct u192 *squares)
+				      const struct u192 *squares, double unit)
 {
 	return (struct window_counts){
 		.windows = windows,
-		.total = u192__double(total),
-		.squares = u192__double(squares),
+		.total = u192__double(total) / unit,
+		.squares = u192__double(squares) / (unit * unit),
 	};
 }
 
@@ -530,9 +563,10 @@ static struct function_value rate(const struct function_column *column, const ch
 				  const struct function_row *row, const struct pair_sums *own,
 				  const struct pair_sums *whole)
 {
-	double crowd = u192__double(&whole->yy) / u192__double(&whole->y);
-	struct window_counts event = counts_of(own->number, &own->y, &own->yy);
-	struct window_counts below = counts_of(own->number, &own->x, &own->xx);
+	double unit = whole->weight > 0 ? whole->squares / whole->weight : 1;
+	double crowd = u192__double(&whole->yy) / u192__double(&whole->y) / unit;
+	struct window_counts event = counts_of(own->number, &own->y, &own->yy, unit);
+	struct window_counts below = counts_of(own->number, &own->x, &own->xx, unit);
 	struct function_value value = {};
 	double x = below.total;
 
@@ -540,8 +574,8 @@ static struct function_value rate(const struct function_column *column, const ch
 		struct pair_sums other = pool(row, column->per, link);
 
 		value = linked_ratio(own, &other, column->scale);
-		below = counts_of(other.number, &other.y, &other.yy);
-		x *= below.total / u192__double(&other.x);
+		below = counts_of(other.number, &other.y, &other.yy, unit);
+		x *= below.total * unit / u192__double(&other.x);
 	} else {
 		value = ratio(own, own->number, column->scale);
 	}
@@ -565,26 +599,71 @@ static double linked_samples(double one, double other)
 	return one && other ? 1 / (1 / one + 1 / other) : 0;
 }
 
+static bool is_apart(const char *link)
+{
+	return link && equal_names(link, FUNCTION_MATCHED);
+}
+
+/*
+ * Returns true if both events of a rate without a common event are known in full, so that their
+ * sums compare.
+ */
+static bool sums_compare(const struct function_column *column, const struct function_row *total)
+{
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
+
+		if (set->source != FUNCTION_SOURCE_SAMPLES && !event_set__is_complete(set) &&
+		    (columns_set_has(set, column->event) || columns_set_has(set, column->per)))
+			return false;
+	}
+	return true;
+}
+
+/* Like pool(). For an event alone, complete windows have the first periods, too. */
+static struct pair_sums pool_all(const struct function_row *row, const char *event,
+				 const char *with)
+{
+	struct pair_sums pair = pool(row, event, with);
+
+	for (size_t i = 0; equal_names(event, with) && i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		const struct function_reading first = {
+			.windows = sums->begun_bursts,
+			.bursts = sums->begun_bursts,
+			.values = sums->values + event_set__nr_values(sums->set),
+		};
+		int place = event_set__find(sums->set, event);
+
+		if (place >= 0 && sums->set->source == FUNCTION_SOURCE_WINDOWS &&
+		    event_set__is_complete(sums->set))
+			pair_sums__add(&pair, sums, &first, place, place, false);
+	}
+	return pair;
+}
+
 /*
  * Returns one event per another where each samples itself, so that their samples are independent
- * draws. Events of different groups without a common event are assumed to have counted always.
+ * draws. Events of different groups without a common event are assumed to have counted always, as
+ * windows that are complete have.
  */
 static struct function_value sampled_rate(const struct function_column *column, const char *link,
 					  const struct function_row *row,
 					  const struct function_row *total)
 {
-	const bool is_apart = link && equal_names(link, FUNCTION_MATCHED);
-	const char *y_link = is_apart ? column->event : link ?: column->per;
-	const char *x_link = is_apart || !link ? column->per : link;
-	struct pair_sums y = pool(row, column->event, y_link), x = pool(row, column->per, x_link);
-	struct pair_sums all_y = pool(total, column->event, y_link);
-	struct pair_sums all_x = pool(total, column->per, x_link);
+	const bool has_link = link && !is_apart(link);
+	const char *y_link = is_apart(link) ? column->event : link ?: column->per;
+	const char *x_link = has_link ? link : column->per;
+	struct pair_sums y = pool_all(row, column->event, y_link);
+	struct pair_sums x = pool_all(row, column->per, x_link);
+	struct pair_sums all_y = pool_all(total, column->event, y_link);
+	struct pair_sums all_x = pool_all(total, column->per, x_link);
 	double crowd = columns_crowd_of(&all_y.y, &all_y.yy), per = u192__double(&x.y);
 	double events = effective_samples(&y.y, &y.yy, &all_y.y, &all_y.yy);
 	double below = effective_samples(&x.y, &x.yy, &all_x.y, &all_x.yy);
 	struct function_value value = { .is_defined = per > 0 };
 
-	if (link && !is_apart) {
+	if (has_link) {
 		double one = effective_samples(&y.x, &y.xx, &all_y.x, &all_y.xx);
 		double other = effective_samples(&x.x, &x.xx, &all_x.x, &all_x.xx);
 
@@ -613,21 +692,61 @@ static double sampled_of(const struct function_row *row, const char *event)
 }
 
 /*
+ * Returns true if skid changes the counts of an event: its samples may be late, and it does not
+ * measure time, of which a delay moves every boundary alike.
+ */
+static bool has_skid(const struct function_row *total, const char *event)
+{
+	if (equal_names(event, "cycles") || equal_names(event, "cpu-clock") ||
+	    equal_names(event, "task-clock"))
+		return false;
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
+		int place = event_set__find(set, event);
+
+		if (place >= 0 && !(set->precise & 1ULL << place))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns a value that a function may have although it has no event: that of all functions. Of the
+ * whole it would then have its part of the leader's event.
+ */
+static double expected_value(const struct function_column *column, const struct function_row *row,
+			     const struct function_row *total)
+{
+	if (function_column__is_share(column))
+		return column->scale * sampled_of(row, row->leader) /
+		       sampled_of(total, row->leader);
+	return column->scale * sampled_of(total, column->event) / sampled_of(total, column->per);
+}
+
+/*
  * Widens the interval of a value from event samples by what skid may have moved into the function
  * or out of it: what it counts while an interrupt is late, as often as it is left; and of branches
  * one each time, because a call or a return is sampled where it goes to. Skid and chance are
- * independent.
+ * independent. Precise samples are where the event was. A function without a sample may have as
+ * many events as others.
  */
 static void widen_by_exits(struct function_value *value, const struct function_column *column,
 			   const struct function_row *row, const struct function_row *total)
 {
-	double moved = value->value * fmin(row->exits * row->late, 1), whole;
+	const bool is_share = function_column__is_share(column);
+	double moved, part, whole;
 
-	if (!value->has_interval || !row->exits)
+	if (!value->has_interval || !row->exits ||
+	    (!has_skid(total, column->event) && (is_share || !has_skid(total, column->per))))
 		return;
-	if (function_event_is_branch(column->event)) {
-		whole = function_column__is_share(column) ? sampled_of(total, column->event) :
-							    sampled_of(row, column->per);
+	part = fmin(row->exits * row->late, 1);
+	moved = value->value * part;
+	if (!value->value)
+		moved = expected_value(column, row, total) * (part < MOST_LOST ? part : 1);
+	if (!isfinite(moved))
+		return;
+	if (function_event_is_branch(column->event) && has_skid(total, column->event)) {
+		whole = is_share ? sampled_of(total, column->event) : sampled_of(row, column->per);
 		moved = fmax(moved, column->scale / whole * row->exits *
 				    sampled_of(row, row->leader));
 	}
@@ -694,6 +813,10 @@ static struct function_value column_value(const struct function_column *column,
 	} else {
 		if (is_windows(column->event))
 			return share(&own, u192__double(&own.x), column->scale);
+		if (column->is_apart)
+			return (struct function_value){};
+		if (is_apart(link) && !is_sampled)
+			return sampled_rate(column, link, row, total);
 		if (column->source == FUNCTION_SOURCE_BRANCHES)
 			return widened_by_path(rate(column, link, row, &own, whole));
 		if (!is_sampled)
@@ -705,10 +828,11 @@ static struct function_value column_value(const struct function_column *column,
 }
 
 /*
- * A share in share mode auto is s = p r / S: p is the function's part of the N samples that end a
- * long interval, r the rate in events per event of the leader, S the sum of all p r. The variance
- * is (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2 = ((1 - 2 s) v + s^2 V) / S^2, where
- * v = p r^2 / N + p^2 x (standard error of r)^2, and V is the sum of all v.
+ * A share in share mode auto is s = p r / S: p is the function's part of the weights w of the
+ * samples that end a long interval, r the rate in events per event of the leader, S the sum of all
+ * p r. The variance is (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2 = ((1 - 2 s) v +
+ * s^2 V) / S^2, where v = r^2 x (sum of w^2 in the function) / (sum of all w)^2 + p^2 x (standard
+ * error of r)^2, and V is the sum of all v.
  */
 struct opened_share {
 	double p;
@@ -740,15 +864,28 @@ static const char *opening_leader(const struct function_row *total, const char *
 	return found;
 }
 
-static double opened_of(const struct function_row *row, const char *leader)
+/* The sums of the weights of the samples that end a long interval, and of their squares. */
+struct opened_weight {
+	double sum, squares;
+};
+
+static struct opened_weight opened_of(const struct function_row *row, const char *leader)
 {
-	double opened = 0;
+	struct opened_weight opened = {};
 
 	for (size_t i = 0; i < row->nr_sums; i++) {
-		if (is_led(row->sums[i], leader))
-			opened += row->sums[i]->opened;
+		if (!is_led(row->sums[i], leader))
+			continue;
+		opened.sum += u192__double(&row->sums[i]->weight);
+		opened.squares += u192__double(&row->sums[i]->squares);
 	}
 	return opened;
+}
+
+/* The number of samples of equal weight that carry the same information. */
+static double effective_opened(const struct opened_weight *opened)
+{
+	return opened->sum * opened->sum / opened->squares;
 }
 
 /* Adds up matched or begun windows of the sets that have this leader and the event. */
@@ -818,10 +955,11 @@ static struct opened_share opened_share(const struct function_row *row,
 					double opened, const char *leader,
 					const char *event)
 {
-	struct opened_share share = { .p = opened_of(row, leader) / opened };
+	const struct opened_weight weight = opened_of(row, leader);
+	struct opened_share share = { .p = weight.sum / opened };
 	struct pair_sums own = pool_led(row, leader, event, /*is_begun=*/false);
 
-	share.variance = share.p / opened;
+	share.variance = weight.squares / (opened * opened);
 	share.rate = rate_of_leader(row, total, &own, leader, event);
 	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
 		    fmax(u192__double(&own.x), 1);
@@ -915,7 +1053,8 @@ static double moved_by_skid(const struct function_row *row, const char *leader, 
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 
-		if (!is_led(sums, leader) || !is_auto(sums))
+		/* The leader comes first. */
+		if (!is_led(sums, leader) || !is_auto(sums) || sums->set->precise & 1)
 			continue;
 		left += fmax((double)sums->begun - sums->matched, 0);
 		entered += sums->samples - sums->matched;
@@ -968,7 +1107,7 @@ static double divide_by_samples(const struct function_columns *columns,
 				struct opened_share *shares, struct share_variance *whole)
 {
 	struct pair_sums all = pool_led(total, leader, event, /*is_begun=*/false);
-	double opened = opened_of(total, leader), sum = 0;
+	double opened = opened_of(total, leader).sum, sum = 0;
 
 	memset(whole, 0, sizeof(*whole));
 	for (size_t i = 0; i < columns->nr_rows; i++) {
@@ -992,7 +1131,8 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	const struct function_column *column = &columns->columns[c];
 	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
 	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false);
-	double opened = opened_of(total, leader);
+	const struct opened_weight weight = opened_of(total, leader);
+	double opened = effective_opened(&weight);
 	double windows = opened, counts = counts_in_windows(total, leader), sum;
 	double skid = columns->options.is_compared ? 0 : mean_skid(total, leader);
 	struct share_variance whole;
@@ -1603,7 +1743,7 @@ int function_columns__init_rows(struct function_columns *columns,
 static int set_values(struct function_columns *columns, unsigned int c,
 		      const struct function_row *all)
 {
-	const struct function_column *column = &columns->columns[c];
+	struct function_column *column = &columns->columns[c];
 	const struct function_row part = function_row__part(all, column->source), *total = &part;
 	bool is_share = function_column__is_share(column);
 	const char *link = NULL, *leader = NULL;
@@ -1616,6 +1756,7 @@ static int set_values(struct function_columns *columns, unsigned int c,
 		return -ENOMEM;
 	if (column->per && !is_share)
 		link = common_event(total->sums, total->nr_sums, column->event, column->per);
+	column->is_apart = is_apart(link) && !sums_compare(column, total);
 	whole = pool_column(column, link, total);
 	for (size_t i = 0; !leader && i < columns->nr_rows; i++) {
 		struct function_row row = function_row__part(&columns->rows[i], column->source);

@@ -25,6 +25,8 @@ struct function_column {
 	enum function_source source;
 	/* Of a vendor's metric on the first level of top-down analysis: what is divided. */
 	const char *divided;
+	/* No value: its events are in groups without a common event, which miss some counts. */
+	bool is_apart;
 };
 
 /*

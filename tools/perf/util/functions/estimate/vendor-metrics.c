@@ -519,7 +519,8 @@ static bool links_all(const struct function_expr *expr, const char *link)
 }
 
 /*
- * Returns the event that relates sets to each other: cycles, or the first by name, or the windows.
+ * Returns the event that relates sets to each other: cycles, or the first by name, or
+ * FUNCTION_MATCHED, which is none.
  */
 static const char *find_link(const struct function_expr *expr)
 {
@@ -537,6 +538,26 @@ static const char *find_link(const struct function_expr *expr)
 		}
 	}
 	return link;
+}
+
+/* Returns true if the events of a metric are in sets without a common event. */
+static bool is_apart(const struct function_expr *expr)
+{
+	return expr->link && !strcmp(expr->link, FUNCTION_MATCHED);
+}
+
+/* Returns true if the sets with events of a metric have all that was counted. */
+static bool sums_are_complete(const struct function_expr *expr)
+{
+	for (unsigned int set = 0; set < expr->table->nr_sets; set++) {
+		for (unsigned int i = 0; i < expr->nr_ids; i++) {
+			if (places_in(expr, set)[i] >= 0 &&
+			    expr->source != FUNCTION_SOURCE_SAMPLES &&
+			    !event_set__is_complete(expr->table->sets[set]))
+				return false;
+		}
+	}
+	return true;
 }
 
 /**
@@ -563,6 +584,9 @@ int function_expr__find_events(struct function_expr *expr, const struct function
 	if (lacks)
 		return asprintf(&expr->lacks, "%s was not recorded", lacks) < 0 ? -ENOMEM : 0;
 	expr->link = has_full_set ? NULL : find_link(expr);
+	if (is_apart(expr) && !sums_are_complete(expr) &&
+	    asprintf(&expr->lacks, "groups with different leaders have its events") < 0)
+		return -ENOMEM;
 	return 0;
 }
 
@@ -663,9 +687,6 @@ static double total_of(const struct function_row *row, const struct function_sum
 static bool vendor_add_up(const struct function_expr *expr, const struct function_row *row,
 			  struct totals *totals)
 {
-	const bool is_apart = expr->source == FUNCTION_SOURCE_SAMPLES && expr->link &&
-			      !strcmp(expr->link, FUNCTION_MATCHED);
-
 	for (unsigned int i = 0; i < expr->nr_ids; i++) {
 		double total = 0, linked = 0;
 
@@ -682,8 +703,8 @@ static bool vendor_add_up(const struct function_expr *expr, const struct functio
 		if (!linked)
 			return false;
 		totals->link = i ? totals->link : linked;
-		/* The numbers of samples are no common measure. */
-		totals->scales[i] = is_apart ? 1 : totals->link / linked;
+		/* The numbers of samples, or of windows, are no common measure. */
+		totals->scales[i] = is_apart(expr) ? 1 : totals->link / linked;
 		totals->events[i] = total * totals->scales[i];
 	}
 	return true;
@@ -774,9 +795,11 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 		/* Windows which have all events are of one kind. */
 		if (!spread.windows || (!expr->link && s + 1 < row->nr_sums))
 			continue;
+		/* Without a common event, chance also decides how many windows there are. */
 		part = spread.number < 2 ? NAN :
 		       spread.number / (spread.number - 1.0) *
-		       fmax(spread.squares - spread.sum * spread.sum / spread.number, 0);
+		       fmax(spread.squares - (is_apart(expr) ? 0 :
+					      spread.sum * spread.sum / spread.number), 0);
 		variance += part + spread.unsure;
 		per_freedom += part * part / (spread.number - 1.0);
 		value->windows = fmin(value->windows, spread.number);

@@ -27,13 +27,12 @@ static bool same_periods(const struct function_group_desc *a, const struct funct
 	       a->alternative_sample_period == b->alternative_sample_period;
 }
 
-/* In share mode auto shares come from samples, so windows do not matter. */
+/* In share mode auto shares come from samples, which have their periods as weights. */
 static bool weigh_the_same(const struct function_group_desc *a,
 			   const struct function_group_desc *b)
 {
-	if (a->share == FUNCTION_SHARE_AUTO && b->share == FUNCTION_SHARE_AUTO)
-		return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq;
-	return same_periods(a, b);
+	return (a->share == FUNCTION_SHARE_AUTO && b->share == FUNCTION_SHARE_AUTO) ||
+	       same_periods(a, b);
 }
 
 /* Returns true if windows of one leader's event stand for different periods. */
@@ -167,6 +166,33 @@ static void note_recording(const char *side, const struct function_table *table,
 		     (unsigned long long)table->throttled,
 		     uses_windows ? ", and windows during these times are discarded" : "",
 		     uses_samples ? ", and samples of these events are missing" : "");
+}
+
+/* Windows of groups with different leaders stand for different lengths. */
+static void note_apart(const char *side, const struct function_columns *columns)
+{
+	const struct function_column *first = NULL;
+	char *event, *per, more[32] = "";
+	unsigned int others = 0;
+
+	for (unsigned int i = 0; columns && i < columns->nr_columns; i++) {
+		if (!columns->columns[i].is_apart)
+			continue;
+		others += !!first;
+		first = first ?: &columns->columns[i];
+	}
+	if (!first)
+		return;
+	event = function_text__printable(first->event);
+	per = function_text__printable(first->per);
+	if (others)
+		scnprintf(more, sizeof(more), " (like %u more)", others);
+	if (event && per)
+		note(side,
+		     "%s%s has no values, because %s and %s are in groups without a common event, whose windows are parts of what was counted: record both in one group, or let each event sample (perf functions record without --windows-only)",
+		     first->name, more, event, per);
+	free(event);
+	free(per);
 }
 
 /* Returns the number of samples of windows of a leader in functions that they do not fit into. */
@@ -490,6 +516,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 		       const struct function_table *table, const struct function_columns *columns)
 {
 	note_recording(side, table, columns);
+	note_apart(side, columns);
 	note_effects(side, table, columns, notes->is_corrected);
 	/* Event samples need no windows. */
 	if (!function_table__has_source(table, FUNCTION_SOURCE_SAMPLES))

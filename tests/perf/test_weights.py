@@ -1,0 +1,466 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions report gives each sample the weight of its period.
+
+So recordings with other periods, or a frequency, add up. Events of groups without a common event
+compare if all was counted. Events that took turns on the counters are scaled.
+"""
+
+import json
+import random
+import re
+import subprocess
+import unittest
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness import sumsfile
+from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.recording import WINDOW, Recording
+
+DATA = CHECK / "weights"
+F, G = 0x1000, 0x2000  # addresses of functions
+KINDS = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
+FREQ = pw.FLAG_FREQ | pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
+TIMES = pw.FORMAT_ENABLED | pw.FORMAT_RUNNING
+CONFIGS = {"cycles": 0, "instructions": 1, "branches": 4, "branch-misses": 5}
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def report(*arguments: object) -> subprocess.CompletedProcess:
+    return run(PERF, "functions", "report", "-j", *arguments, stderr=-1)
+
+
+def table(*arguments: object) -> dict[int, dict]:
+    """The functions by address."""
+    done = report(*arguments)
+    assert not done.returncode, done
+    return {row["address"]: row for row in json.loads(done.stdout)["functions"]}
+
+
+def metrics(name: str, *arguments: object) -> dict[int, float]:
+    return {address: row["metrics"][name] for address, row in table(*arguments).items()}
+
+
+def sums_of(name: str, *inputs: object) -> Path:
+    """A sums file."""
+    must(PERF, "functions", "report", *inputs, "--sums", DATA / name, stderr=-1)
+    return DATA / name
+
+
+def as_before(path: Path) -> Path:
+    """A sums file as perf wrote it before samples had weights."""
+    lines = []
+    for line in path.read_text().splitlines():
+        fields = line.split("\t")
+        if fields[0] == "group":
+            share, events = fields[1], len(fields) - 8
+        if fields[0] in ("weights", "first"):
+            continue
+        if fields[0] == "sums" and share == "branches":
+            values = events * (events + 3) // 2
+            fields[8:] = ["0", "0", *fields[10 : 10 + values], *["0"] * values]
+        lines.append("\t".join(fields))
+    old = path.with_suffix(".old")
+    old.write_text("\n".join(lines) + "\n")
+    return old
+
+
+class Paths(unittest.TestCase):
+    """Branch records of samples with these periods, each of a loop of one function."""
+
+    LOOP = 10  # instructions
+
+    def recording(
+        self,
+        name: str,
+        samples: Sequence[tuple[int, int, int]],
+        flags: int = FREQ,
+    ) -> Path:
+        """samples: function, cycles of the loop, and period. It is the first one without FREQ."""
+        cycles = pw.Event(
+            "cycles",
+            *(0, 0, [1], 4000 if flags & pw.FLAG_FREQ else samples[0][2]),
+            sample_type=KINDS | pw.BRANCH_STACK,
+            read_format=pw.FORMAT_ID,
+            flags=flags,
+            branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
+        )
+        recording = Recording([[cycles]], arch="aarch64")
+        for function, taken, period in samples:
+            loop = [(function + 4 * (self.LOOP - 1), function, taken)] * 64
+            recording.writer.sample(
+                *(cycles, recording.where(), function, period, [(1, 0)]), branches=(0, loop)
+            )
+        return recording.write(DATA / f"{name}.data")
+
+    def check(self, samples: Sequence[tuple[int, int, int]], *inputs: object) -> None:
+        """The values are those of the sums of all periods."""
+        cycles: Counter[int] = Counter()
+        instructions: Counter[int] = Counter()
+        for function, taken, period in samples:
+            cycles[function] += period
+            instructions[function] += period * self.LOOP / taken
+        for address, row in table(*inputs).items():
+            found = row["metrics"]
+            self.assertAlmostEqual(found["%CY"], 100 * cycles[address] / cycles.total(), 9)
+            self.assertAlmostEqual(
+                found["%I"], 100 * instructions[address] / instructions.total(), 1
+            )
+            self.assertAlmostEqual(found["CPI"], cycles[address] / instructions[address], 2)
+
+    def test_frequency(self):
+        """A busy function has few samples, each of a long period. One is of two phases."""
+        samples = [(F, 5, 3_000_000)] * 60 + [(F, 20, 30_000)] * 60 + [(G, 10, 30_000)] * 120
+        path = self.recording("frequency", samples)
+        self.check(samples, path)
+        self.check(samples * 2, path, path)
+        self.check(samples, sums_of("frequency.sums", path))
+        self.check(samples * 2, DATA / "frequency.sums", path)
+        self.assertNotIn("period", report(path).stderr)
+
+    def test_periods(self):
+        """Of two recordings."""
+        slow = [(F, 20, 5_000_000)] * 40
+        fast = [(F, 5, 1_000_000)] * 40 + [(G, 10, 1_000_000)] * 160
+        flags = FREQ & ~pw.FLAG_FREQ
+        paths = self.recording("slow", slow, flags), self.recording("fast", fast, flags)
+        files = [sums_of(path.stem + ".sums", path) for path in paths]
+        old = [as_before(file) for file in files]
+        for inputs in paths, files, (files[0], paths[1]), old, (old[0], paths[1]):
+            self.check(slow + fast, *inputs)
+        self.assertNotIn("period", report(*paths).stderr)
+        # alone, the period of a recording says nothing
+        for path, file in zip(paths, old):
+            self.assertEqual(table(file), table(path))
+            other = self.recording("other", [(f, n, 123_456_789) for f, n, _ in fast], flags)
+        for address, row in table(other).items():
+            same = table(paths[1])[address]
+            self.assertEqual(row["weak"], same["weak"])
+            for name, pair in row["intervals"].items():
+                for one, two in zip(pair, same["intervals"][name]):
+                    self.assertAlmostEqual(one, two, delta=1e-9 * max(abs(one), 1))
+
+    def test_old_file_of_a_frequency(self):
+        """Its periods are not known, so it is not added up."""
+        path = self.recording("old", [(F, 5, 1_000_000), (G, 5, 30_000)] * 30)
+        done = report(as_before(sums_of("old.sums", path)))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("write the file again with --sums", done.stderr)
+
+    def test_intervals(self):
+        """Three long periods say no more than three samples, however many short ones there are."""
+        samples = [(F, 5, 10**9)] * 3 + [(F, 20, 1000)] * 500 + [(G, 10, 1000)] * 500
+        rows = table(self.recording("few", samples))
+        low, high = rows[G]["intervals"]["%CY"]
+        self.assertLess(low, 0.1)
+        self.assertGreater(high, 30)
+        low, high = rows[F]["intervals"]["CPI"]
+        self.assertTrue("CPI" in rows[F]["weak"] or high - low > 0.3)
+
+    def test_coverage(self):
+        """95 % of the intervals of shares and CPI contain the truth."""
+        covered: Counter[bool] = Counter()
+        rng = random.Random(1)
+        for _ in range(60):
+            # F: half of the cycles at a CPI of 0.5, half at 2; G has a tenth of the cycles
+            samples = []
+            for _ in range(150):
+                period = rng.choice((300_000, 1_000_000))
+                chosen = rng.random() < 0.1
+                samples.append((G if chosen else F, 10 if chosen else rng.choice((5, 20)), period))
+            rows = table(self.recording("coverage", samples))
+            for name, true in ("%CY", 90), ("CPI", 2 / (1 / 0.5 + 1 / 2)):
+                low, high = rows[F]["intervals"][name]
+                covered[low <= true <= high] += 1
+        self.assertGreaterEqual(covered[True], 108)
+
+
+class Windows(unittest.TestCase):
+    """A leader that alternates with a frequency."""
+
+    def recording(
+        self, name: str, samples: Sequence[tuple[int, int]], flags: int = FREQ, kinds: int = 0
+    ) -> Path:
+        """samples: the function of each, and its long period."""
+        leader = pw.Event("cycles", 0, 0, [1], 1000, WINDOW, flags=flags)
+        member = pw.Event("instructions", 0, 1, [2], flags=flags)
+        for event in leader, member:
+            event.sample_type &= ~kinds
+        if not flags & pw.FLAG_FREQ:
+            leader.sample_period = samples[0][1]
+        recording = Recording([[leader, member]])
+        for function, period in samples:
+            recording.sample(function, period, period // 2)
+            recording.sample(function, WINDOW, WINDOW // 2)
+        return recording.write(DATA / f"{name}.data")
+
+    def second_reader(self, *paths: Path) -> dict[int, float]:
+        """Shares of the sums of the leader's periods, from perf script."""
+        periods: Counter[int] = Counter()
+        for path in paths:
+            text = must(PERF, "script", "-i", path, "-F", "event,ip,period", stderr=-1)
+            for line in text.splitlines():
+                if "cycles" in line:
+                    period, _, ip = line.split()[:3]
+                    periods[int(ip, 16)] += int(period)
+        return {address: 100 * own / periods.total() for address, own in periods.items()}
+
+    def test_frequency(self):
+        """Samples of a busy function are of long periods. Rates are those of the windows."""
+        samples = [(F, 3_000_000)] * 60 + [(G, 30_000)] * 60
+        path = self.recording("windows", samples)
+        bare = self.recording("bare", samples, kinds=pw.PERIOD)
+        for inputs in (path,), (sums_of("windows.sums", path),), (path, path), (bare,):
+            found = metrics("%CY", *inputs)
+            for address, share in self.second_reader(path).items():
+                self.assertAlmostEqual(found[address], share, delta=0.02)
+            self.assertEqual(metrics("CPI", *inputs), {F: 2, G: 2})
+        low, high = table(path)[G]["intervals"]["%CY"]
+        self.assertTrue(0.5 < low < 1 < high < 2, (low, high))
+
+    def test_periods(self):
+        """Recordings with different periods add up. No message says that they do not."""
+        flags = FREQ & ~pw.FLAG_FREQ
+        paths = (
+            self.recording("long", [(F, 5_000_000)] * 40, flags),
+            self.recording("short", [(G, 1_000_000)] * 200, flags),
+        )
+        files = [sums_of(path.stem + ".sums", path) for path in paths]
+        for inputs in paths, files, [as_before(file) for file in files], (paths[0], files[1]):
+            for share in metrics("%CY", *inputs).values():
+                self.assertAlmostEqual(share, 50, 9)
+            self.assertNotIn("different periods", report(*inputs).stderr)
+
+    def test_old_file(self):
+        """The mean period stands for those of a file without weights."""
+        path = self.recording("mixed", [(F, 100_000)] * 30 + [(G, 50_000)] * 30)
+        old = as_before(sums_of("mixed.sums", path))
+        for share in metrics("%CY", old).values():
+            self.assertAlmostEqual(share, 50)
+        other = self.recording("other", [(F, 75_000 * 10)] * 60)
+        self.assertAlmostEqual(metrics("%CY", old, other)[G], 100 * 0.5 / 11, delta=0.2)
+
+
+class Groups(unittest.TestCase):
+    """Groups without a common event."""
+
+    # counts of each group when a function ends one period
+    COUNTS = {F: ((1000, 500), (100, 5)), G: ((1000, 250), (100, 25))}
+    TRUE = {F: {"BM/KI": 10, "branches/KI": 200}, G: {"BM/KI": 50, "branches/KI": 200}}
+
+    def recording(
+        self, name: str, longer: int = 1, window: int = 0, running: int = 10, form: int = TIMES
+    ) -> Path:
+        """360,000 cycles of F, and as many of G, which has half of the branches.
+
+        longer: of the periods of branches; window: of the leaders; running: tenths of the time in
+        which the branches are counted.
+        """
+        pairs = ("cycles", "instructions"), ("branches", "branch-misses")
+        groups = [
+            [
+                pw.Event(
+                    event,
+                    *(0, CONFIGS[event], [1 + CONFIGS[event]]),
+                    read_format=pw.FORMAT_ID | pw.FORMAT_GROUP | form,
+                )
+                for event in pair
+            ]
+            for pair in pairs
+        ]
+        for group, period in zip(groups, (1000, 100 * longer)):
+            group[0].sample_period = period
+            group[0].alternative_sample_period = window
+        recording = Recording(groups)
+        for number in range(1, 721):
+            function = G if (number - 1) % 60 >= 30 else F
+            cycles, branches = self.COUNTS[function]
+            recording.sample(function, *cycles, times=(number, number))
+            if number % (longer if function == F else 2 * longer):
+                continue
+            recording.sample(
+                function,
+                *(count * longer * running // 10 for count in branches),
+                group=1,
+                times=(10 * number, running * number),
+            )
+        return recording.write(DATA / f"{name}.data")
+
+    def truth(self, path: Path) -> dict[int, dict[str, float]]:
+        """The rates of the sums of what was counted, from perf script."""
+        sums: Counter[tuple[str, int]] = Counter()
+        text = must(PERF, "script", "-i", path, "-F", "event,ip,period", stderr=-1)
+        for line in text.splitlines():
+            period, event, ip = line.split()[:3]
+            sums[event.strip(":"), int(ip, 16)] += int(period)
+        return {
+            address: {
+                name: 1000 * sums[event, address] / sums["instructions", address]
+                for name, event in (("BM/KI", "branch-misses"), ("branches/KI", "branches"))
+            }
+            for address in (F, G)
+        }
+
+    def test_sums(self):
+        """They compare if each period is a window, whatever the periods are."""
+        for name, options in (
+            ("same", {}),
+            ("longer", {"longer": 3}),
+            ("timeless", {"form": 0}),
+        ):
+            path = self.recording(name, **options)
+            true = self.truth(path)
+            if name == "same":
+                self.assertEqual(true, self.TRUE)
+            for inputs in (path,), (sums_of("groups.sums", path),), (path, path):
+                for address, row in table(*inputs).items():
+                    for metric, value in true[address].items():
+                        self.assertAlmostEqual(row["metrics"][metric], value, 9)
+                        low, high = row["intervals"][metric]
+                        self.assertTrue(low < value < high)
+                        self.assertNotIn(metric, row["weak"])
+            self.assertNotIn("common event", report(path).stderr)
+
+    def test_turns(self):
+        """Of groups that have taken turns, each is scaled to the whole time."""
+        path = self.recording("turns", running=5)
+        for inputs in (path,), (sums_of("turns.sums", path),):
+            for address, row in table(*inputs).items():
+                for metric, value in self.TRUE[address].items():
+                    # half of 5 and of 25 mispredicts were counted, rounded
+                    half = {"BM/KI": (2 / 2.5, 12 / 12.5)[address == G]}.get(metric, 1)
+                    self.assertAlmostEqual(row["metrics"][metric] / value, half, 9)
+        self.assertIn(
+            "branches with its group counted during 50 % of the time", report(path).stderr
+        )
+
+    def test_windows(self):
+        """Of what was counted they are a part, which differs: no value, and one line."""
+        path = self.recording("parts", window=10)
+        done = report(path)
+        for row in json.loads(done.stdout)["functions"]:
+            for metric in "BM/KI", "branches/KI":
+                self.assertIsNone(row["metrics"][metric])
+        said = [line for line in done.stderr.splitlines() if "common event" in line]
+        self.assertEqual(len(said), 1)
+        self.assertIn("branch-misses and instructions", said[0])
+
+
+class Turns(unittest.TestCase):
+    """Events without a group that have taken turns on the counters."""
+
+    EVENTS = "cycles", "instructions", "branches", "branch-misses"
+
+    def recording(self, name: str, reads: bool, records: bool, tids: int = 1) -> Path:
+        """Branch mispredicts have counted in two thirds of the time, a tenth of the branches.
+
+        reads: samples have counts and times; records: records at the end of threads have them.
+        """
+        form = pw.FORMAT_ID | (TIMES if reads or records else 0)
+        groups = [
+            [
+                pw.Event(
+                    event,
+                    *(0, CONFIGS[event], [1 + CONFIGS[event]], 1000),
+                    sample_type=KINDS | (pw.READ if reads else 0),
+                    read_format=form,
+                    flags=FREQ & ~pw.FLAG_FREQ | pw.FLAG_INHERIT,
+                )
+            ]
+            for event in self.EVENTS
+        ]
+        recording = Recording(groups)
+        numbers = {"cycles": 60, "instructions": 60, "branches": 60, "branch-misses": 40}
+        for tid in range(100, 100 + tids):
+            for at in range(60):
+                for group, (event, number) in enumerate(numbers.items()):
+                    if at >= number:
+                        continue
+                    time = 3000 * (at + 1)
+                    times = (time * 60 // number, time)
+                    value = [(groups[group][0].ids[0], 1000 * (at + 1))]
+                    recording.writer.sample(
+                        *(groups[group][0], recording.where(tid), F if at % 2 else G, 1000, value),
+                        times=times,
+                    )
+            for group, number in zip(groups, numbers.values()):
+                if records:
+                    recording.writer.counted(
+                        recording.where(tid),
+                        group[0].ids[0],
+                        1000 * number,
+                        (180000, 3000 * number),
+                    )
+        return recording.write(DATA / f"{name}.data")
+
+    def test_times(self):
+        """Their samples are scaled, if the recording has the times."""
+        for reads, records in (True, False), (False, True), (True, True):
+            for source in () if not reads else ("samples",), ():
+                path = self.recording("times", reads, records, tids=2)
+                options = [f"--source={one}" for one in source]
+                for inputs in [path], [sums_of("times.sums", *options, path)]:
+                    for row in table(*options, *inputs).values():
+                        self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000, 9)
+                        self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
+                self.assertIn(
+                    "branch-misses counted during 67 % of the time", report(*options, path).stderr
+                )
+
+    def test_no_times(self):
+        """Nothing tells: a line says so, if there are more events than counters may be."""
+        path = self.recording("unknown", False, False)
+        self.assertNotIn("turns", report(path).stderr)
+        names = (
+            "cycles",
+            "instructions",
+            "cache-references",
+            "cache-misses",
+            "branches",
+            "bus-cycles",
+        )
+        groups = [
+            [pw.Event(event, 0, config, [1 + config], 1000, sample_type=KINDS, read_format=4)]
+            for config, event in enumerate(names)
+        ]
+        recording = Recording(groups)
+        for _ in range(30):
+            for group in range(len(groups)):
+                recording.sample(F, 1000, group=group)
+        said = report(recording.write(DATA / "six.data")).stderr
+        self.assertEqual(len(re.findall("6 events sample without a group", said)), 1, said)
+
+
+class Files(unittest.TestCase):
+    def test_weights_are_read(self):
+        """A damaged one is refused. Files of one fixed period need none."""
+        for flags in FREQ & ~pw.FLAG_FREQ, FREQ:
+            self.check(Recording([[pw.Event("cycles", 0, 0, [1], 10000, 300, flags=flags)]]), flags)
+
+    def check(self, recording: Recording, flags: int) -> None:
+        for _ in range(30):
+            recording.sample(F, 10000)
+            recording.sample(F, 300)
+        path = sums_of("weights.sums", recording.write(DATA / "weights.data"))
+        text = path.read_text()
+        lines = [line for line in text.splitlines() if line.startswith("weights")]
+        self.assertEqual(len(lines), bool(flags & pw.FLAG_FREQ))
+        if not lines:
+            return
+        own = next(iter(sumsfile.read(text)[0].values()))
+        right = f"{own['opened'] * 10000}\t{own['opened'] * 10000**2}"
+        self.assertEqual(lines[0], f"weights\t{right}")
+        for wrong in "1\t0", "0\t1", "-1\t1", "1", "1\t1\t1":
+            path.write_text(text.replace(right, wrong))
+            done = report(path)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("damaged", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
