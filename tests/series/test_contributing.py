@@ -18,7 +18,7 @@ def named(page: str) -> set[str]:
     for word in " ".join(map(" ".join, parts)).split():
         word = re.sub(r"^T=|^BENCH=|['\"]", "", word)
         if re.match(rf"({tops})(/|$)", word) and word not in ("tests", "scripts"):
-            found.add(word.rstrip("/.,"))
+            found.add(word.rstrip("/.,;:"))
     return found
 
 
