@@ -48,7 +48,7 @@ declare -A packages_for=(
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client
 		python3-jsonschema python3-pytest python3-pytest-xdist"
 	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema python3-pytest
-		python3-pytest-timeout python3-pytest-xdist"
+		python3-pytest-timeout python3-pytest-xdist postgresql"
 	[bench]="python3-numpy chromium chromium-driver python3-selenium"
 	[deb]="build-essential debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	# golang-go has pprof
