@@ -154,7 +154,8 @@ def opening(kernel: Path) -> dict[str, Any]:
         f"--qemu=-plugin {plugin},mark={mark},window={BETWEEN},out={counted}",
     )
     opens, closes, *executed = (line.split() for line in counted.read_text().splitlines())
-    number, instructions = int(opens[0]), Counter()
+    number = int(opens[0])
+    instructions: Any = Counter()  # of floats
     for pc, times in executed:
         name = functions[bisect_right(functions, (int(pc, 16), "~")) - 1][1]
         instructions[name] += int(times) / number

@@ -194,7 +194,7 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         "|---|--:|--:|--:|---|--:|",
     ]
     for name in result["met"]:
-        goal, most, theirs = GOALS[name]
+        goal, most, ratio = GOALS[name]
         what, _, limit = name.partition(", ")
         text = (
             f"{'size' if what == 'file' else 'time'} of {MEANING[what]}, limit {limit}: period=300 "
@@ -205,7 +205,7 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         samples = f"{result['ratios'][f'samples, {limit}']:.1f}" if limit else ""
         digits = 4 if most else 1
         lines.append(
-            f"| {text} | {'≤' if most else '≥'} {goal} | {theirs or ''} | "
+            f"| {text} | {'≤' if most else '≥'} {goal} | {ratio or ''} | "
             f"{result['ratios'][name]:.{digits}f} | {'met' if result['met'][name] else 'not met'} "
             f"| {samples} |"
         )

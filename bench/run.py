@@ -56,10 +56,10 @@ def text(value: Any, indent: str = "") -> str:
         return line
     inner = f"{indent} "
     if isinstance(value, dict):
-        begin, end = "{}"
+        begin, end = "{", "}"
         items = [f"{json.dumps(key)}: {text(part, inner)}" for key, part in value.items()]
     else:
-        begin, end = "[]"
+        begin, end = "[", "]"
         items = [text(part, inner) for part in value]
     return f"{begin}\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}{end}"
 

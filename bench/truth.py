@@ -150,7 +150,7 @@ def record(program: str, model: str) -> tuple[dict[str, list[Row]], dict[str, fl
 
 def result_of(rows: list[Row]) -> dict[str, Any]:
     """Error, intervals and marks of each metric."""
-    result = {}
+    result: dict[str, Any] = {}
     for metric in METRICS:
         values = [
             (row.values[CYCLES].true, row.values[metric]) for row in rows if metric in row.values
@@ -186,6 +186,7 @@ def measure() -> dict:
     with ThreadPoolExecutor(2) as pool:
         found = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))
     result = {}
+    programs: dict[str, Any]
     for model, reading in product(MODELS, READINGS):
         result[f"{model}: {reading}"] = programs = {}
         for program in PROGRAMS | NESTED:

@@ -27,7 +27,7 @@ import tempfile
 import termios
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
 TOP = Path(__file__).resolve().parent.parent
 BUILD = TOP / "build" / os.environ.get("BASE", "6.12")
@@ -155,7 +155,7 @@ def same_terminal(is_used: bool) -> Iterator[None]:
             os.set_blocking(0, True)
 
 
-def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> int:
+def run(arch: dict, args: argparse.Namespace, output: IO[str] | None = None) -> int:
     """Boots, runs args.command, returns its exit status (see the module's text)."""
     control = Path(tempfile.mkdtemp(prefix="vm."))
     try:

@@ -183,7 +183,7 @@ def parser() -> argparse.ArgumentParser:
         type=keys,
         help=f"make a row for each of these: one or several of {', '.join(BY)} (default: symbol)",
     )
-    by.completer = next_keys  # argcomplete looks for it
+    setattr(by, "completer", next_keys)  # argcomplete looks for it
     choice.add_argument(
         "--children",
         action="store_true",

@@ -110,8 +110,8 @@ def slices(perf: str, path: str, most: float) -> list[str]:
 
 def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float) -> list[tuple]:
     """Returns the function to call for each part, with its arguments."""
-    found = []
-    for path in map(os.path.abspath, inputs):
+    found: list[tuple] = []
+    for path in [os.path.abspath(name) for name in inputs]:
         try:
             spans = slices(perf, path, most)
         except OSError as error:

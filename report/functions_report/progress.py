@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import IO
 
 from .sums import streams
 
@@ -52,7 +52,7 @@ class Progress:
             sys.stderr.write(CLEAR)
             sys.stderr.flush()
 
-    def run(self, command: Sequence[str], output: BinaryIO, text: str) -> tuple[int, str]:
+    def run(self, command: Sequence[str], output: IO[bytes], text: str) -> tuple[int, str]:
         """Runs a program; returns its exit status and messages. Its progress is shown instead."""
         if self.quiet:
             done = subprocess.run(

@@ -246,12 +246,12 @@ def get(cursor, asked: dict[str, str | bytes | datetime | None], perf: str) -> s
     """
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for number, text in enumerate(totals(cursor, asked)):
+        for number, total in enumerate(totals(cursor, asked)):
             paths.append(Path(folder) / str(number))
-            paths[-1].write_bytes(text)
+            paths[-1].write_bytes(total)
         if not paths:
             words = " ".join(
-                f"{name} {value}" for name, value in asked.items() if value and name != "rows"
+                name + " " + str(value) for name, value in asked.items() if value and name != "rows"
             )
             raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:

@@ -111,5 +111,5 @@ def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
 
 def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> Part:
     """The sums of recordings and sums files, all read by one perf."""
-    paths = [path if path == "-" else os.path.abspath(path) for path in map(str, paths)]
-    return run(perf, [*options, *paths], paths[0])
+    names = [path if path == "-" else os.path.abspath(path) for path in map(str, paths)]
+    return run(perf, [*options, *names], names[0])

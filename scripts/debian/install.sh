@@ -42,7 +42,8 @@ declare -A packages_for=(
 		python3-protobuf python3-prometheus-client
 		$(command -v npm > /dev/null || echo nodejs npm)"
 	# checkpatch.pl comes with Linux; pylint reads what the scripts import
-	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
+	[lint]="linux-source-6.12 xz-utils git python3 black isort mypy pylint shellcheck codespell
+		perl
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client

@@ -39,9 +39,9 @@ def name_functions(path: Path) -> None:
     starts = {int(start, 16) for start in re.findall(r" FDE .*pc=([0-9a-f]+)\.\.", frames)}
     names: dict[int, str] = {}
     for line in output(f"{TOOLS}nm", "--dynamic", "--defined-only", path).splitlines():
-        address, kind, name = line.split()
+        start, kind, name = line.split()
         if kind in "TtWi":
-            names.setdefault(int(address, 16), name.partition("@")[0])
+            names.setdefault(int(start, 16), name.partition("@")[0])
     sections = re.findall(
         r"\] (\.\S+) +PROGBITS +([0-9a-f]+) \S+ ([0-9a-f]+) \S+ +AX ",
         output(f"{TOOLS}readelf", "--sections", "--wide", path),
