@@ -161,6 +161,7 @@ ifeq ($(BASE)$(T),6.12)
 endif
 
 .PHONY: machines
+machines: ## build the emulated machines MACHINES="arm64 emulator", as tests need them
 machines: install-machines $(call MACHINE,$(filter-out slow,$(MACHINES)))
 
 .PHONY: linux
