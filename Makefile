@@ -11,12 +11,13 @@ OUT ?= $(B)/demo
 ACCEL ?= tcg
 
 # Arguments of pytest, said to make: a shell may have a T of its own. Only pytest knows what
-# machines these tests need, once it is installed: $(FOR_T) builds them before the tests run.
+# machines these tests need, once it is installed: $(TESTS) builds them before the tests run.
 override T := $(and $(filter command,$(origin T)),$(value T))
 PYTEST := /usr/bin/python3 -m pytest
 # three processes on two processors: many tests wait for most of the time
 CHECK := $(PYTEST) -n 3 --dist loadgroup
-FOR_T = $(if $(T),$(MAKE) machines MACHINES="$$($(PYTEST) --needs $(T))" &&)
+TESTS = $(if $(T),$(MAKE) machines MACHINES="$$($(PYTEST) --needs $(1) $(T))" &&) \
+	$(CHECK) $(1) $(T)
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
 CHECK_ARCHES := $(if $(T),,arm64 emulator)
@@ -141,7 +142,7 @@ lint: | install-lint ## check style, code, links and figures; needs no build
 .PHONY: check
 check: ## run the tests that each change has to pass; the last line counts them
 check: install-check $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(CHECK_ARCHES))
-	@$(FOR_T) $(CHECK) $(T)
+	@$(call TESTS)
 
 .PHONY: check-fast
 check-fast: install-check $(B)/perf/.built $(REPORT_BUILT) ## run lint and the quick tests
@@ -150,7 +151,7 @@ check-fast: install-check $(B)/perf/.built $(REPORT_BUILT) ## run lint and the q
 .PHONY: check-all
 check-all: ## run all tests on each base; takes hours
 check-all: install-all $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(ALL_ARCHES))
-	@$(FOR_T) $(CHECK) --slow $(T)
+	@$(call TESTS,--slow)
 ifeq ($(BASE)$(T),6.12)
 	@for base in $(filter-out 6.12,$(BASES)); do \
 		gone=$$($(MAKE) build/source/linux-source-$$base.tar.xz BASE=$$base 2>&1 | \
