@@ -125,7 +125,7 @@ class Advice(unittest.TestCase):
             said = self.said(self.windows(clock, SOFTWARE, 20000))
             self.assertIn("windows have 20000 ns on average", said)
             self.assertNotIn("-c 1000", said)
-            events = re.search(r"perf functions record, as in (-e \S+)\n", said)[1].split()
+            events = re.search(r"perf functions record (-e \S+)\n", said)[1].split()
             out = DATA / "here.data"
             if run(PERF, "record", "-q", "-e", "cpu-clock:u", "-o", out, "true").returncode:
                 self.skipTest("no right to record here: see kernel.perf_event_paranoid")

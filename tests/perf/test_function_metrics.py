@@ -59,6 +59,8 @@ def rows(text: str) -> list[dict[str, str]]:
 class Case(unittest.TestCase):
     def assert_rows(self, found: str, expected: str, but: frozenset[str] = frozenset()) -> None:
         """The same rows in the same order, with the same values; columns may be in another."""
+        for title, event in {"%LLA": "%cache-references", "%LLM": "%cache-misses"}.items():
+            expected = expected.replace(title, event)  # the command names the cache of Intel's CPUs
         found, expected = rows(found), rows(expected)
         self.assertEqual(len(found), len(expected))
         for mine, other in zip(found, expected):
@@ -98,8 +100,6 @@ class SameAsCommand(Case):
         for seed in range(RANDOM):
             simulation = Simulation(seed, libraries)
             simulation.run(300, path)
-            # whose number is r001b?
-            but = frozenset(() if simulation.writer.cpuid else ("%IS", "%RI", "r001b/KI"))
             for share in "discard", "none":
                 command = "functions", "report", "-i", path, "--share", share, "-x", ","
                 expected = run(PERF, *command, stderr=-1).stdout
@@ -112,7 +112,7 @@ class SameAsCommand(Case):
                         self.assertEqual(done.returncode, 0, done.stderr)
                         apart = re.search("no values of (.*): their events", done.stderr)
                         apart = apart[1].split(", ") if apart else []
-                        self.assert_rows(done.stdout, expected, but.union(apart))
+                        self.assert_rows(done.stdout, expected, frozenset(apart))
 
 
 class Samplers(Case):
@@ -486,7 +486,8 @@ class EventNames(unittest.TestCase):
         self.check("instructions", ("r0008:u", 4, 8), ("r8", 4, 8), cpu=self.ARM)
         self.check("inst_spec", ("r001b", 4, 0x1B), cpu=self.ARM)
         self.check("branch-misses", ("branch-misses", 0, 5), ("armv9/r10/", 9, 0x10))
-        self.check("cache-misses", ("L1-dcache-load-misses", 3, 0x10000))
+        self.check("cache-misses", ("L1-dcache-load-misses", 3, 0x10000), cpu=self.ARM)
+        self.check("L1-dcache-load-misses", ("L1-dcache-load-misses", 3, 0x10000))
         self.check("page-faults", ("faults", 1, 2))
         self.check("instructions", ("inst_retired.any:u", 4, 0xC0), ("cpu/ex_ret_instr/", 4, 0xC0))
         self.check("cycles", ("CPU_CLK_UNHALTED.THREAD", 4, 0x3C), ("ls_not_halted_cyc", 4, 0x76))

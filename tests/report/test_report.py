@@ -416,7 +416,9 @@ class CommandLine(unittest.TestCase):
                         member = place.rpartition(".")[2]
                         why = f"{self.perf} functions report -j wrote JSON that functions-report"
                         self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
-                        self.assertIn(f"functions-report: {why} cannot read: there is no ", done.stdout)
+                        self.assertIn(
+                            f"functions-report: {why} cannot read: there is no ", done.stdout
+                        )
                         # this one tells a comparison from a table
                         self.assertIn("windows" if place == ".before" else member, done.stdout)
                     else:
@@ -443,11 +445,12 @@ class CommandLine(unittest.TestCase):
                         stderr=subprocess.DEVNULL,
                     ) as child:
                         pid = servers.until(
-                            "perf", lambda: (self.dir / "pid").exists() and
-                            (self.dir / "pid").read_text().strip()
+                            "perf",
+                            lambda: (self.dir / "pid").exists()
+                            and (self.dir / "pid").read_text().strip(),
                         )
                         parent = re.search(
-                            r"PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text()
+                            r"PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text("ascii")
                         )[1]
                         self.assertTrue(list(folder.iterdir()))
                         os.kill(int(parent), number)

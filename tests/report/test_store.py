@@ -269,9 +269,7 @@ class Range(Store):
             return seen[-1] - before
 
         page, text = ("--html", DATA / "timeline.html"), ("--openmetrics", DATA / "store.prom")
-        self.assertEqual(
-            made(*page, "--interval", 86400), made(*page, "--interval", 30 * 86400)
-        )
+        self.assertEqual(made(*page, "--interval", 86400), made(*page, "--interval", 30 * 86400))
         self.assertEqual(made(*text), made(*text, "--host", "host1", "--build", "v1"))
 
     def test_page_tells_no_password(self):

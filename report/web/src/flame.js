@@ -252,7 +252,11 @@ export function flameView(panel, data) {
 						: `${limits[i - 1]} – ${limits[i]}`
 		);
 		legend.replaceChildren(
-			element('span', { class: 'width' }, `Width: ${event}, ${amount(tree.value, unit)} in all`),
+			element(
+				'span',
+				{ class: 'width' },
+				`Width: ${event}, ${amount(tree.value, unit)} in all`
+			),
 			element('strong', {}, column.name),
 			...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
 			swatch('var(--raised)', '0'),

@@ -163,7 +163,8 @@ export function tableView(panel, table) {
 		element(
 			'p',
 			{ class: 'note' },
-			'Colours: the distance from the lowest value of the column. A zero has none. ',
+			'Colours: how far a value is from the lowest of its column. ',
+			'A zero has none. ',
 			...(rows.some(row => row.weak.length)
 				? [
 						element('span', { class: 'unsure' }, '?'),

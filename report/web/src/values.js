@@ -73,9 +73,8 @@ export function interval(bounds, column) {
 // are printed alike count once, and a single value makes no scale.
 export function distances(values, column) {
 	const printed = value => Number(format(value, column));
-	const known = [
-		...new Set(values.filter(value => value !== null && value !== undefined).map(printed)),
-	].sort((a, b) => a - b);
+	const defined = values.filter(value => value !== null && value !== undefined);
+	const known = [...new Set(defined.map(printed))].sort((a, b) => a - b);
 	const best = known[0];
 
 	if (known.length < 2)
@@ -86,10 +85,12 @@ export function distances(values, column) {
 		Math.round((i * (CLASSES - 1)) / (classes - 1))
 	);
 	// a bound is of the class above it, however it is rounded
-	const place = value => Math.floor((printed(value) - best) / step + 1e-9);
+	const place = value => {
+		const at = Math.floor((printed(value) - best) / step + 1e-9);
+		return Math.max(0, Math.min(classes - 1, at));
+	};
 	return {
-		of: value =>
-			printed(value) ? range[Math.max(0, Math.min(classes - 1, place(value)))] : null,
+		of: value => (printed(value) ? range[place(value)] : null),
 		bounds: range.slice(1).map((_, i) => best + step * (i + 1)),
 		range,
 	};

@@ -59,26 +59,25 @@ METRICS = (
     Metric("DIS", "windows that began elsewhere", "discarded", "samples"),
 )
 
-# perf_event_attr.type
-HARDWARE, SOFTWARE, TRACEPOINT, HW_CACHE, RAW, FIRST_PMU = 0, 1, 2, 3, 4, 6
+HARDWARE, SOFTWARE, TRACEPOINT, HW_CACHE, RAW, FIRST_PMU = 0, 1, 2, 3, 4, 6  # perf_event_attr.type
 
-# The events of METRICS: type and config, numbers on Arm's CPUs, and other names
+# The events of METRICS: type and config, numbers on Arm's CPUs, names there and at Intel and AMD
 Event = namedtuple("Event", "name configs arm aliases")
 EVENTS = (
-    Event("cycles", [(HARDWARE, 0)], [0x11], "cpu-cycles cpu_cycles"),
-    Event("instructions", [(HARDWARE, 1)], [0x08], "inst_retired"),
-    Event("cache-references", [(HARDWARE, 2), (HW_CACHE, 0)], [0x04], "l1d_cache l1-dcache-loads"),
-    Event("cache-misses", [(HARDWARE, 3), (HW_CACHE, 0x10000)], [0x03], "l1d_cache_refill"),
+    Event("cycles", [(HARDWARE, 0)], [0x11], "cpu-cycles cpu_cycles cpu_clk_unhalted.thread"),
+    Event("instructions", [(HARDWARE, 1)], [0x08], "inst_retired inst_retired.any ex_ret_instr"),
+    Event("cache-references", [(HARDWARE, 2)], [0x04, (HW_CACHE, 0)], "l1d_cache"),
+    Event("cache-misses", [(HARDWARE, 3)], [0x03, (HW_CACHE, 0x10000)], "l1d_cache_refill"),
     Event("branch-misses", [(HARDWARE, 5)], [0x10, 0x22], "br_mis_pred br_mis_pred_retired"),
     Event("dTLB-load-misses", [(HW_CACHE, 0x10003)], [0x05], "l1d_tlb_refill"),
     Event("page-faults", [(SOFTWARE, 2)], [], "faults"),
     Event("inst_spec", [], [0x1B], ""),
 )
 BY_CONFIG = {config: event.name for event in EVENTS for config in event.configs}
-BY_ARM_NUMBER = {number: event.name for event in EVENTS for number in event.arm}
+ON_ARM = {number: event.name for event in EVENTS for number in event.arm}
 BY_ALIAS = {alias: event.name for event in EVENTS for alias in event.aliases.split()}
-BY_ALIAS.update({"inst_retired.any": "instructions", "cpu_clk_unhalted.thread": "cycles"})  # Intel
-BY_ALIAS.update({"ex_ret_instr": "instructions", "ls_not_halted_cyc": "cycles"})  # AMD
+BY_ALIAS["ls_not_halted_cyc"] = "cycles"
+ARM_CPU = r"0x[0-9a-f]{16}( |$)"  # a MIDR
 
 # terms that do not change what an event counts
 SETTINGS = r"$|(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|overwrite"
@@ -141,20 +140,18 @@ class Attr:
 
 def event_name(attr: Attr, name: str, cpu: str) -> str:
     """The event in the words of METRICS, or its name without PMU, periods and modifiers. The number
-    decides where it can, for the name may be the user's. Those of Arm's CPUs, which cpu tells by
-    their MIDR, are known here; on other CPUs they mean other events."""
+    decides where it can, for the name may be the user's. Raw ones mean something on Arm only."""
     pmu, slash, rest = name.partition("/")
     terms = [term for term in rest.split("/")[0].split(",") if not re.match(SETTINGS, term)]
     bare = (",".join(terms) or pmu) if slash else re.sub(r":\w+$", "", name)
     if bare in {*WINDOWS, TOTAL}:
         bare = f"event:{bare}"
-    if attr.type in (HARDWARE, SOFTWARE, HW_CACHE):
-        return BY_CONFIG.get((attr.type, attr.config & 0xFFFFFFFF), bare)  # the rest may name a PMU
-    if attr.type == RAW or attr.type >= FIRST_PMU:
-        is_arm = re.match(r"armv\d", pmu) if slash else re.match(r"0x[0-9a-f]{16}( |$)", cpu)
-        if is_arm and attr.config in BY_ARM_NUMBER:
-            return BY_ARM_NUMBER[attr.config]
-    return BY_ALIAS.get(bare.lower(), bare)
+    is_raw = attr.type == RAW or attr.type >= FIRST_PMU
+    key = attr.config if is_raw else (attr.type, attr.config & 0xFFFFFFFF)  # the rest names a PMU
+    is_arm = re.match(r"armv\d", pmu) if is_raw and slash else re.match(ARM_CPU, cpu)
+    if key in BY_CONFIG or (is_arm and key in ON_ARM):
+        return BY_CONFIG.get(key) or ON_ARM[key]
+    return BY_ALIAS.get(bare.lower(), bare) if is_raw else bare
 
 
 class Stream:
@@ -195,6 +192,7 @@ class Collector:
         self.events: Dict[int, Tuple[Attr, str, str]] = {}  # with event_name() and perf's own
         self.groups: Dict[int, Group] = {}  # by leader
         self.ignored: Set[str] = set()
+        self.is_arm = False  # the CPU
         self.now = self.last_lost = 0  # numbers of samples, so far and at the last loss
         self.lost_numbers, self.throttles = [0, 0], 0
         self.last_throttled: Dict[int, int] = {}  # by id of an event, and of its leader
@@ -206,6 +204,7 @@ class Collector:
             fail("samples are mixed up: record without 'defer', or use perf functions report")
         if attr.is_read:
             self.events[event] = attr, event_name(attr, name, cpu), name
+            self.is_arm = bool(re.match(ARM_CPU, cpu))
         elif not name.startswith("dummy"):
             self.ignored.add(name)
 
@@ -265,8 +264,7 @@ class Collector:
         here = (thread, function) if address else ()
         last_broken = max(self.last_lost, self.last_throttled.get(number, 0))
         is_broken = stream.seen <= last_broken or has_still_member
-        is_window = stream.seen > 0 and 2 * counts[leader] < group.limit
-        is_window = is_window and not stream.is_interrupted
+        is_window = stream.seen and 2 * counts[leader] < group.limit and not stream.is_interrupted
         is_matched = bool(here) and here == stream.place and not is_broken
         self.now += 1
         stream.seen, stream.place, stream.is_interrupted = self.now, here, False
@@ -319,8 +317,8 @@ class Collector:
 class Table:
     """The rows of all groups, and the metrics made from them."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self.groups = groups
+    def __init__(self, groups: Sequence[Group], is_arm: bool) -> None:
+        self.groups, self.is_arm = groups, is_arm
         self.events = [{*group.names.values(), *WINDOWS} for group in groups]
         functions = sorted({function for group in groups for function in group.functions})
         self.rows = {one: [group.functions[one] for group in groups] for one in functions}
@@ -340,7 +338,10 @@ class Table:
         others = [name for name in names if all(one.event != name for one in METRICS)]
         for name in others if "instructions" in names else []:
             metrics.append(Metric(f"{printable(name)}/KI", "", name, "instructions", 1000, 3))
-        return [*metrics, last]
+        metrics.append(last)
+        if not self.is_arm:  # the kernel's cache-misses are those of another cache than L1D
+            return [m._replace(column=f"%{m.event}") if "%L1D" in m.column else m for m in metrics]
+        return metrics
 
     def pooled(self, sums: Sequence[Sums], event: str, other: str = "samples") -> float:
         """The sum of an event over the groups that have another one, too."""
@@ -468,7 +469,7 @@ def lost(time: int, event_id: int, number: int, *_: int) -> None:
 
 def trace_end() -> None:
     """Print the table in the order and form that the options ask for."""
-    table = Table([*collector.groups.values()])
+    table = Table([*collector.groups.values()], collector.is_arm)
     if not table.rows:
         fail("no window of a counter group: record with perf functions record, or for longer")
     metrics = table.metrics()

@@ -260,7 +260,7 @@ static bool is_clock(const char *event)
 static const char *way_to_shorten(const char *leader, double length)
 {
 	if (is_clock(leader))	/* The kernel has no timer below 10,000 ns. */
-		return "let each event sample by itself with perf functions record, as in -e cpu-clock,page-faults";
+		return "record each event by itself: perf functions record -e cpu-clock,page-faults";
 	return length > 2 * SHORT_WINDOW ?
 	       "record with perf functions record, or with a shorter period such as -c 1000" :
 	       "record with perf functions record";
