@@ -349,7 +349,7 @@ class Samples(unittest.TestCase):
             self.assertEqual(said(f"{kernel}-windows")[1], 0 if windows_too else 255)
         self.assertEqual(
             [sampling(attr) for attr in leaders("samples-own")],
-            [(4999700, WINDOW, 21, 0), ("1000 Hz", 0, 0, 0)],
+            [(4999700, WINDOW, 21, 0), ("1000 Hz", 0, 21, 0)],
         )
         for kernel in "plain", "pmu":
             found = attrs(f"samples-{kernel}")
