@@ -190,7 +190,7 @@ dkms: ## build a package of the module, for kernels you cannot replace: build/dk
 
 .PHONY: series
 series: $(B)/linux.built ## write the mails of the series: build/BASE/series
-	@scripts/series.py mail $(B)/series --base $(BASE) $(addprefix --topic ,$(TOPIC))
+	@scripts/series/series.py mail $(B)/series --base $(BASE) $(addprefix --topic ,$(TOPIC))
 	@ls -d $(B)/series/*
 
 .PHONY: bench
@@ -244,9 +244,9 @@ SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter
 build/source/linux-source-%.tar.xz: | install-build
 	@$(STEP) "Debian's source of Linux $*" scripts/debian/source.sh $* $@
 
-$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py scripts/store.py
+$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series/series.py scripts/series/store.py
 $(B)/linux.built: $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
-	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) \
+	@$(STEP) "Linux $(BASE) with the series" scripts/series/series.py tree $(B)/linux --base $(BASE) \
 		$(addprefix --linux ,$(SOURCE))
 	@touch $@
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The patch store: scripts/series.py on a small repository, and the rules for patches/.
+"""The patch store: scripts/series/series.py on a small repository, and the rules for patches/.
 
 The small repository has two bases of a tiny Linux. Each change is stated as lines to replace, from
 which the tests compute what every commit of a tree must hold.
@@ -130,10 +130,10 @@ class House:
         """Writes everything but the trees."""
         for base, files in self.sources.items():
             put(self.folder / f"linux-{base}", files)
-        scripts = "store.py", "series.py", "mail.py", "version"
-        (self.top / "scripts").mkdir(parents=True)
+        scripts = "series/store.py", "series/series.py", "series/mail.py", "version"
+        (self.top / "scripts/series").mkdir(parents=True)
         for name in scripts:
-            shutil.copy2(TOP / "scripts" / name, self.top / "scripts")
+            shutil.copy2(TOP / "scripts" / name, self.top / "scripts" / name)
         put(
             self.top,
             {
@@ -196,14 +196,14 @@ class House:
         return self.top / "build" / base / "linux"
 
     def series(self, *args: object) -> subprocess.CompletedProcess:
-        """Runs scripts/series.py as a user does."""
+        """Runs scripts/series/series.py as a user does."""
         home = self.top / ".home"
         own = {
             "HOME": str(home),
             "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
             "GIT_CONFIG_NOSYSTEM": "1",
         }
-        command = sys.executable, "-B", self.top / "scripts/series.py", *args
+        command = sys.executable, "-B", self.top / "scripts/series/series.py", *args
         return run(*command, cwd=self.top, env=own, stderr=subprocess.PIPE)
 
     def must(self, *args: object) -> str:
@@ -1027,7 +1027,7 @@ class Compare(Case):
 
 @dataclass
 class Stored:
-    """A patch file of this repository, read apart from scripts/store.py."""
+    """A patch file of this repository, read apart from scripts/series/store.py."""
 
     path: str
     message: str

@@ -99,7 +99,7 @@ class BadInput(unittest.TestCase):
         git("rm", "--quiet", "CREDITS")
         git("commit", "--quiet", "-m", "work of hours")
         try:
-            self.refused("export", "scripts/series.py", "tree", LINUX)
+            self.refused("export", "scripts/series/series.py", "tree", LINUX)
             self.assertIn("work of hours", git("log", "-1", "--format=%s"))
         finally:
             git("reset", "--quiet", "--hard", "HEAD~2")

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 PATCHES = TOP / "patches"
 OVERRIDES = PATCHES / "overrides"
 PRISTINE, SERIES = "pristine", "series"
