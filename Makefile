@@ -5,6 +5,12 @@ ARCH ?= arm64
 SUITE ?= bookworm
 TIMEOUT ?= 600
 BASE ?= 6.12
+# versions of Linux that there is a series for, newest first
+BASES := $(shell sed -n 's/^base \([^ ]*\).*/\1/p' patches/series)
+# mails are for the newest one, whatever BASE says
+ifneq ($(filter series,$(MAKECMDGOALS)),)
+override BASE := $(firstword $(BASES))
+endif
 # files made for a base; build/ itself has those that all bases share
 B := build/$(BASE)
 OUT ?= $(B)/demo
@@ -50,9 +56,6 @@ ARCHES := $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py))
 ifeq ($(filter $(ARCH),$(ARCHES)),)
 $(error no machine for ARCH=$(ARCH); there is: $(ARCHES))
 endif
-
-# versions of Linux that there is a series for, newest first
-BASES := $(shell sed -n 's/^base \([^ ]*\).*/\1/p' patches/series)
 
 ifeq ($(filter $(BASE),$(BASES)),)
 $(error no series for BASE=$(BASE); there is: $(BASES))
@@ -189,8 +192,8 @@ dkms: ## build a package of the module, for kernels you cannot replace: build/dk
 	@ls build/dkms/*.deb
 
 .PHONY: series
-series: $(B)/linux.built ## write the mails of the series: build/BASE/series
-	@scripts/series/series.py mail $(B)/series --base $(BASE) $(addprefix --topic ,$(TOPIC))
+series: $(B)/linux.built ## write the mails of the series, for the newest base: build/7.3/series
+	@scripts/series/series.py mail $(B)/series $(addprefix --topic ,$(TOPIC))
 	@ls -d $(B)/series/*
 
 .PHONY: bench
@@ -244,7 +247,7 @@ SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter
 build/source/linux-source-%.tar.xz: | install-build
 	@$(STEP) "Debian's source of Linux $*" scripts/debian/source.sh $* $@
 
-$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series/series.py scripts/series/store.py
+$(B)/linux.built: $(PATCHES) $(NEW_FILES) $(wildcard scripts/series/*.py)
 $(B)/linux.built: $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
 	@$(STEP) "Linux $(BASE) with the series" scripts/series/series.py tree $(B)/linux --base $(BASE) \
 		$(addprefix --linux ,$(SOURCE))

@@ -11,7 +11,20 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.harness import machines
-from tests.harness.env import ARCH, BUILD, CHECK, IDENTITY, LINUX, SLOW, TOP, machine, must, run, vm
+from tests.harness.env import (
+    ARCH,
+    BASE,
+    BUILD,
+    CHECK,
+    IDENTITY,
+    LINUX,
+    SLOW,
+    TOP,
+    machine,
+    must,
+    run,
+    vm,
+)
 from tests.harness.pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
 
 MINUTES = 6
@@ -44,7 +57,6 @@ def setUpModule() -> None:
     pristine()
     unittest.enterModuleContext(held())
     work_tree()
-    must("make", "series", env=IDENTITY)
 
 
 def tearDownModule() -> None:
@@ -52,7 +64,13 @@ def tearDownModule() -> None:
 
 
 class Mails(unittest.TestCase):
-    """Each topic is a mail thread of its own."""
+    """Each topic is a mail thread of its own, for the newest base."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if BASE == "6.12":
+            raise unittest.SkipTest("mails are for the newest base")
+        must("make", "series", env=IDENTITY)
 
     def topics(self) -> list[Path]:
         found = sorted(path for path in MAIL.iterdir() if path.is_dir())
@@ -66,9 +84,7 @@ class Mails(unittest.TestCase):
         for topic in self.topics():
             with self.subTest(topic.name):
                 patches = sorted(topic.glob("*.patch"))[1:]
-                # a large commit is several mails
-                own = sum(name == topic.name for _, name, _ in commits())
-                below = git("rev-parse", f"topic/{topic.name}~{own}")
+                below = git("rev-parse", f"topic/{topic.name}~{len(patches)}")
                 git("checkout", "--quiet", "--force", "--detach", below)
                 who = "-c", "user.name=Another", "-c", "user.email=another@example.org"
                 git(*who, "am", "--quiet", *patches)
@@ -97,15 +113,13 @@ class Mails(unittest.TestCase):
         for path in MAIL.rglob("*.patch"):
             self.assertLessEqual(path.stat().st_size, 100_000, path.name)
 
-    def test_mails_go_to_those_whose_files_they_touch(self):
+    def test_mails_go_to_those_whose_files_their_topic_touches(self):
         def mails(topic: str) -> list[Message]:
             paths = sorted((MAIL / topic).glob("*.patch"))
             return [email.message_from_string(path.read_text()) for path in paths]
 
         pmu, core = mails("pmu"), mails("core-fixes")
-        (riscv,) = (mail for mail in pmu[1:] if "riscv_pmu_sbi: Support" in mail["Subject"])
-        self.assertIn(RISCV, addresses(riscv, "Cc"))
-        self.assertEqual(sum(RISCV in addresses(mail, "Cc") for mail in pmu[1:]), 1)
+        self.assertTrue(all(RISCV in addresses(mail, "Cc") for mail in pmu))
         self.assertFalse(any(RISCV in addresses(mail, "Cc") for mail in core))
         letter, *patches = mails("alternate")
         self.assertIn("peterz@infradead.org", addresses(letter, "To"))
@@ -122,7 +136,7 @@ class Mails(unittest.TestCase):
                 for field in "To", "Cc":
                     self.assertTrue(addresses(mail, field), mail["Subject"])
                     self.assertNotIn("", addresses(mail, field), mail["Subject"])
-                    self.assertLessEqual(addresses(mail, field), addresses(letter, field))
+                    self.assertEqual(addresses(mail, field), addresses(letter, field))
 
     def test_checkpatch_strict(self):
         # The commits that Fixes: names are not in this tree, which begins with Debian's.
