@@ -138,7 +138,7 @@ class House:
             self.top,
             {
                 "CHANGELOG.md": "## [4.5.6] - 2024-11-17\n",
-                "results/6.12/results.json": '{"cost": {"switch": 4220}}',
+                "results/6.12.json": '{"cost": {"switch": 4220}}',
                 "MAINTAINERS": "OURS\nM:\tOur Own <own@example.org>\nF:\t*\n",
                 ".home/.gitconfig": "[user]\n\tname = Mai Ler\n\temail = mai@example.org\n",
             },
