@@ -49,6 +49,20 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.needs:
         config.option.collectonly = True
         config.pluginmanager.unregister(name="terminalreporter")
+    elif reporter := config.pluginmanager.get_plugin("terminalreporter"):
+        config.pluginmanager.register(AtOnce(reporter))
+
+
+class AtOnce:
+    """Names a test that fails at once; pytest shows why at the end of the run."""
+
+    def __init__(self, reporter) -> None:
+        self.reporter = reporter
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and self.reporter.verbosity == 0:
+            self.reporter.write_line(f"\nFAILED {report.nodeid}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
