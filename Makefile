@@ -249,8 +249,8 @@ build/source/linux-source-%.tar.xz: | install-build
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) $(wildcard scripts/series/*.py)
 $(B)/linux.built: $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
-	@$(STEP) "Linux $(BASE) with the series" scripts/series/series.py tree $(B)/linux --base $(BASE) \
-		$(addprefix --linux ,$(SOURCE))
+	@$(STEP) "Linux $(BASE) with the series" scripts/series/series.py tree $(B)/linux \
+		--base $(BASE) $(addprefix --linux ,$(SOURCE))
 	@touch $@
 
 $(B)/perf/.built: $(B)/linux.built scripts/build.sh

@@ -190,7 +190,7 @@ class Tree:
         return found
 
     def keep_own_changes(self, *known: str) -> None:
-        """Raises SystemExit if there are changes that are neither exported nor in a known commit."""
+        """Raises SystemExit if a change is neither exported nor in a known commit."""
         made = self.git("config", "--default", PRISTINE, "--get", "series.made")
         changed = self.git("status", "--porcelain", "--untracked-files=no")
         if changed or self.git("rev-parse", "HEAD") not in (self.git("rev-parse", made), *known):
