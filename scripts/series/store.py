@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 TOP = Path(__file__).resolve().parents[2]
 PATCHES = TOP / "patches"
@@ -103,7 +104,7 @@ class Tree:
         self.names = [name for name, only in store.entries if only in (None, base)]
         self.renamed = store.folders[base]
 
-    def git(self, *args: str, **options: str | dict) -> str:
+    def git(self, *args: str, **options: Any) -> str:
         """Runs git in this tree, see git()."""
         return git(self.folder, *args, **options)
 

@@ -161,7 +161,6 @@ class Truth(unittest.TestCase):
         self.assertRegex(done.stdout, "^truth: .*kernel=on.*\n$")
         self.assertEqual(list(self.counts(self.made(writer, self.ROWS))), [(10, 69, KERNEL)])
 
-
     def test_bench_reads_all_of_it(self):
         """Also where a function has one instruction, or is entered: each count is somewhere."""
         self.made(self.recording(), self.ROWS)

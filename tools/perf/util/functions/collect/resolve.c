@@ -162,7 +162,8 @@ struct function_finder *function_finder__new(struct window_collector *metrics, c
 	finder->nr_changes = 1;
 	if (has_frames)
 		finder->frames = calloc(1 << FRAMES_BITS, sizeof(*finder->frames));
-	if (IS_ERR(finder->named) || IS_ERR(finder->rows) || IS_ERR(finder->cut) || (has_frames && !finder->frames)) {
+	if (IS_ERR(finder->named) || IS_ERR(finder->rows) || IS_ERR(finder->cut) ||
+	    (has_frames && !finder->frames)) {
 		function_finder__delete(finder);
 		return NULL;
 	}

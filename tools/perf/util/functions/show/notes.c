@@ -259,8 +259,9 @@ static bool is_clock(const char *event)
 /* Returns what shortens windows of a leader, or does without them. */
 static const char *way_to_shorten(const char *leader, double length)
 {
-	if (is_clock(leader))	/* The kernel has no timer below 10,000 ns. */
-		return "record each event by itself: perf functions record -e cpu-clock,page-faults";
+	/* The kernel has no timer below 10,000 ns. */
+	if (is_clock(leader))
+		return "use event samples: perf functions record -e cpu-clock,page-faults";
 	return length > 2 * SHORT_WINDOW ?
 	       "record with perf functions record, or with a shorter period such as -c 1000" :
 	       "record with perf functions record";
