@@ -159,7 +159,7 @@ static void print_diff(const struct function_table *before, const struct functio
 	struct output output;
 	int *fields;
 
-	if (!function_diff__init(&diff, &runs[0], &runs[1])) {
+	if (!function_diff__init(&diff, &runs[0], &runs[1], /*is_single=*/true)) {
 		fields = all_fields(diff.columns.nr_columns);
 		print.fields = fields;
 		print.nr_fields = diff.columns.nr_columns;

@@ -104,7 +104,7 @@ KERNELS = r"""
 #include <sys/syscall.h>
 
 enum { TYPE = 0, SIZE = 1 };			/* of 32 bits */
-enum { SAMPLE_TYPE = 3, FLAGS = 5, ALTERNATE = 18 };	/* of 64 bits */
+enum { SAMPLE_TYPE = 3, FLAGS = 5, ALTERNATE = 18, JITTER };	/* of 64 bits */
 enum { HARDWARE = 0, SAMPLE_READ = 1 << 4, INHERIT = 1 << 1, EXCLUDE_GUEST = 1 << 20 };
 #define DEFER_CALLCHAIN (1ULL << 38)		/* perf asks for it first; newer than 6.11 */
 
@@ -121,7 +121,7 @@ static int answer(uint32_t *words)
 	/* perf asks with shorter ones what the kernel can do */
 	if (words[SIZE] < 160)
 		return 0;
-	if (strstr(kernel, "plain") && attr[ALTERNATE]) {
+	if (strstr(kernel, "plain") && (attr[ALTERNATE] || attr[JITTER])) {
 		words[SIZE] = 136;
 		return E2BIG;
 	}
@@ -351,9 +351,11 @@ class Samples(unittest.TestCase):
             [sampling(attr) for attr in leaders("samples-own")],
             [(4999700, WINDOW, 21, 0), ("1000 Hz", 0, 21, 0)],
         )
-        for kernel in "plain", "pmu":
+        for kernel, jitter in ("plain", 0), ("pmu", 21):
             found = attrs(f"samples-{kernel}")
-            self.assertEqual([sampling(attr) for attr in found], [("1000 Hz", 0, 0, 0)] * 2)
+            self.assertEqual(
+                [sampling(attr) for attr in found], [("1000 Hz", 0, 0, 0), ("1000 Hz", 0, jitter, 0)]
+            )
             self.assertNotIn("READ", found[0]["sample_type"].split("|"))
 
     def test_rates(self):
