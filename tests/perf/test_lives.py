@@ -263,7 +263,7 @@ class Machine(unittest.TestCase):
                         self.assertLess(true / 3, value, (length, name, metric))
                         self.assertLess(value, true * 3, (length, name, metric))
         self.assertGreater(held[True], 20)
-        self.assertLess(held[False], 4, held)
+        self.assertLess(held[False], 3, held)
 
 
 if __name__ == "__main__":

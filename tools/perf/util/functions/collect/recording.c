@@ -1173,15 +1173,17 @@ static int scale_samples(struct recording *recording, struct function_table *tab
 		const struct perf_event_attr *attr = &evsel->core.attr;
 		const struct functions_evsel *own = evsel->priv;
 		bool is_scarce, is_random;
+		unsigned int few;
 		double scale;
 
 		if (err || !own || !own->samples)
 			continue;
 		scale = scale_of(own);
 		is_random = attr->jitter_alternate_period && (scale || !attr->freq);
-		is_scarce = attr->inherit && !is_random &&
-			    (attr->freq || attr->sample_period > 1) &&
-			    own->nr_samples < FEW_PER_THREAD * recording->nr_tasks;
+		/* Of a frequency, only the kernel knows the period that a first interval is drawn from. */
+		few = !is_random ? FEW_PER_THREAD : attr->freq;
+		is_scarce = attr->inherit && (attr->freq || attr->sample_period > 1) &&
+			    own->nr_samples < few * recording->nr_tasks;
 		if (scale) {
 			err = collect_group__scale(own->samples, own->sample_slot, scale);
 			table->is_scaled |= fabs(scale - 1) > MOST_DIFFERENCE;
