@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Branch records (FEAT_BRBE) of the machine with caches.
 
-brbe.S uses their registers without an operating system. Linux's own driver reads the records of
-branches.S, whose path is computed here, with the branches that the core model has to predict
-wrongly and the cycles between them.
+Linux's own driver reads the records of branches.S, whose path is computed here, with the branches
+that the core model has to predict wrongly and the cycles between them.
 """
 
 import bisect
@@ -15,7 +14,6 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.harness import code, perfdata
 from tests.harness.env import BASE, CHECK, PERF, TOP, in_guest, must, native
@@ -123,117 +121,6 @@ def read_trace(name: str) -> list[Step]:
         Step(int(kind), int(source, 16), int(target, 16), True, missed == "1", int(cycle))
         for _, kind, source, target, cycle, missed in rows
     ]
-
-
-class Record(NamedTuple):
-    """A record as the registers show it. cycles: None if they are unknown."""
-
-    source: int
-    target: int
-    kind: int
-    cycles: int | None
-    missed: bool = False
-
-    @classmethod
-    def of(cls, info: int, source: int, target: int) -> "Record | None":
-        """None if it is not valid."""
-        cycles = None if info >> 46 & 1 else info >> 32 & 0xFF
-        return cls(source, target, info >> 8 & 63, cycles, info >> 5 & 1 == 1) if info & 3 else None
-
-
-class Registers(unittest.TestCase):
-    """The program brbe.S."""
-
-    @classmethod
-    def setUpClass(cls):
-        OUT.mkdir(parents=True, exist_ok=True)
-        cls.program = OUT / "brbe"
-        must(
-            *("aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-Wl,-Ttext=0x40080000"),
-            *("-o", cls.program, TOP / "tests/emulator/brbe.S"),
-        )
-        cls.at = code.addresses(cls.program)
-        cls.words = cls.run_program("records=64")
-
-    @classmethod
-    def run_program(cls, *arguments: str) -> list[int]:
-        """What it has written."""
-        emulator = TOP / "build/emulator"
-        model = ("kernel=on", "l2_latency=0", "memory_latency=0", "walk_latency=0", *arguments)
-        printed = must(
-            *(emulator / "bin/qemu-system-aarch64", "-M", "virt", "-cpu", "max", "-nographic"),
-            *("-icount", "shift=0", "-kernel", cls.program),
-            *("-plugin", ",".join(map(str, (emulator / "model.so", *model)))),
-            timeout=60,
-            stderr=subprocess.DEVNULL,
-        )
-        return [int(line, 16) for line in printed.split()]
-
-    def dump(self, number: int) -> list[Record]:
-        """The records of one dump, the oldest one first."""
-        at = 1 + 192 * number + 2 * (number == 5)
-        found = [Record.of(*self.words[place : place + 3]) for place in range(at, at + 192, 3)]
-        valid = [record for record in found if record]
-        self.assertEqual(valid, found[: len(valid)])
-        return valid[::-1]
-
-    def branches(self) -> list[Record]:
-        """What the function `branches` executes; counters predict first that it is not taken."""
-        at = self.at
-        return [
-            Record(at["first"], at["second"], 0x00, 2),
-            Record(at["second"], at["third"], 0x08, 1, True),
-            Record(at["jump"], at["fourth"], 0x01, LOST + 4, True),
-            Record(at["call"], at["leaf"], 0x02, LOST + 2),
-            Record(at["leaf_end"], at["call"] + 4, 0x05, 2),
-            Record(at["call_2"], at["leaf"], 0x03, 2, True),
-            Record(at["leaf_end"], at["call_2"] + 4, 0x05, LOST + 2),
-        ]
-
-    def test_software_injects(self):
-        """The newest record is the first one of the first bank."""
-        true = [Record(number, number << 8, 0, 0) for number in range(7, 71)]
-        self.assertEqual(self.dump(0), true)
-
-    def test_number_of_records(self):
-        self.assertEqual(self.words[0], 0x5040)
-        for number in 8, 16, 32:
-            words = self.run_program(f"records={number}")
-            self.assertEqual(words[0], 0x5000 + number)
-            # three words each
-            self.assertEqual(words[1 + 3 * number - 2], 71 - number)
-            self.assertEqual(set(words[1 + 3 * number : 193]), {0})
-
-    def test_each_kind(self):
-        """Also, BRB IALL has cleared what was injected."""
-        first, *found, end, dump = self.dump(1)
-        self.assertEqual(found, self.branches())
-        self.assertEqual((first.target, first.cycles), (self.at["branches"], None))
-        self.assertEqual((end.source, end.kind, end.cycles), (self.at["last"], 0x05, 3))
-        self.assertEqual(dump.target, self.at["dump"])
-
-    def test_filters(self):
-        _, found, _ = self.dump(2)
-        self.assertEqual(found, Record(self.at["call"], self.at["leaf"], 0x02, None))
-        self.assertEqual(self.dump(3), [])
-
-    def test_exceptions(self):
-        call, back, branch, _ = self.dump(4)
-        after = self.at["after_svc"]
-        self.assertEqual(call, Record(after, self.at["vector"], 0x22, None))
-        self.assertEqual(back, Record(self.at["back"], after, 0x07, 2))
-        self.assertEqual(branch, Record(after, after + 4, 0x00, 1))
-
-    def test_records_stop_at_the_overflow(self):
-        """It is that of the third branch."""
-        control, time = self.words[1 + 5 * 192 :][:2]
-        self.assertTrue(control & 1 << 7)
-        self.assertGreater(time, 0)
-        names = "one", "two", "three", "four"
-        self.assertEqual(
-            self.dump(5),
-            [Record(self.at[a], self.at[b], 0x00, None) for a, b in pairwise(names)],
-        )
 
 
 class KnownProgram(unittest.TestCase):
@@ -421,11 +308,6 @@ class OtherPrograms(unittest.TestCase):
         self.check("kernel", steps)
         kinds = Counter(step.kind for step in steps)
         self.assertGreater(min(kinds[EXCEPTION], kinds[EXCEPTION_RETURN]), 100)
-
-    def test_calls_of_user(self):
-        record("calls", "-j any_call,u -e cycles:u -c 20011", "large", "ls -l /usr/bin")
-        steps = read_trace("calls")
-        self.check("calls", [step for step in steps if step.kind in (CALL, INDIRECT_CALL)])
 
 
 @unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")

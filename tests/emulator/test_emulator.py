@@ -206,50 +206,6 @@ class Processors(Emulator):
             self.assertEqual(len({count[name] for count in counts}), 1, name)
 
 
-class Tables(Emulator):
-    """The tables of recordings of this machine."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        for name in "first", "second":
-            cls.record(name)
-        must(TOP / "emulator/truth.py", OUT / "first.data", OUT / "first.truth", OUT / "true.data")
-        cls.recorded, cls.true = (table(OUT / f"{name}.data") for name in ("first", "true"))
-
-    @staticmethod
-    def record(name: str) -> None:
-        modelled(f"{RECORD} benchmark --iterations 4000 0 1; cp data /share/{name}.data", name)
-
-    def test_rates_are_true(self):
-        """Rates that windows inside of a call can show are within five standard errors."""
-        for name in LEAVES:
-            recorded, true = self.recorded[name], self.true[name]["metrics"]
-            for metric in "CPI", "CM/KI", "BM/KI":
-                # windows with the mispredicts at the end of a loop cross the call and are discarded
-                if metric == "BM/KI" and name != "branch_mispredicts":
-                    self.assertLess(recorded["metrics"][metric], true[metric] + 0.2, name)
-                    continue
-                error = 5 * recorded["errors"][metric] + 0.01 * true[metric] + 0.02
-                found = recorded["metrics"][metric] - true[metric]
-                # so are windows with the first miss of a call, which has 3,300 instructions or more
-                missed = 0.3 if metric == "CM/KI" else 0
-                self.assertLess(found, error, f"{name} {metric}")
-                self.assertGreater(found, -error - missed, f"{name} {metric}")
-
-    def test_each_bottleneck_stands_out(self):
-        def most(metric: str) -> str:
-            return max(LEAVES, key=lambda name: self.recorded[name]["metrics"][metric])
-
-        self.assertEqual(most("BM/KI"), "branch_mispredicts")
-        self.assertEqual(most("CM/KI"), "dcache_miss")
-        self.assertEqual(most("TM/KI"), "dcache_miss")
-        self.assertEqual(most("CPI"), "isb")
-        self.assertEqual(
-            min(LEAVES, key=lambda name: self.recorded[name]["metrics"]["CPI"]), "nops"
-        )
-
-
 class Interrupts(Emulator):
     """The counts that a recording's interrupts add to windows if the model includes the kernel."""
 

@@ -7,7 +7,6 @@ ARCH.
 """
 
 import re
-import tempfile
 import unittest
 from itertools import pairwise
 from pathlib import Path
@@ -57,24 +56,6 @@ class Guest(unittest.TestCase):
         done = vm("uname -m; echo $((6 * 7)); exit 3", arch=self.ARCH)
         self.assertIn(f"{self.UNAME}\n42\n", done.stdout)
         self.assertEqual(done.returncode, 3)
-
-    def test_shared_folder_is_the_working_directory(self):
-        with tempfile.TemporaryDirectory() as share:
-            (Path(share) / "in").write_text("from the host\n")
-            self.assertEqual(
-                vm("tr a-z A-Z < in > out", arch=self.ARCH, share=Path(share)).returncode, 0
-            )
-            self.assertEqual((Path(share) / "out").read_text(), "FROM THE HOST\n")
-
-    def test_perf_records_into_the_shared_folder(self):
-        with tempfile.TemporaryDirectory() as share:
-            done = vm(
-                "perf record -q -e cpu-clock:u -o perf.data -- benchmark 0 1 2>&1",
-                arch=self.ARCH,
-                share=Path(share),
-            )
-            self.assertEqual(done.returncode, 0, done.stdout)
-            self.assertTrue(perfdata.read(Path(share) / "perf.data").samples)
 
     def test_hang_ends_at_the_time_limit(self):
         # on a busy computer the first limit may end the boot
