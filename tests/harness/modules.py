@@ -6,7 +6,6 @@ of recordings are those of test_recording.py. The selftest of the series tests t
 by_module.c moves its periods to where the module finds them.
 """
 
-import math
 import re
 import shutil
 import unittest
@@ -22,7 +21,6 @@ LONG, WINDOW = 999700, 300
 GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
 SHORT_LONG = 99700
 SHORT = f"{{cycles/period={SHORT_LONG},alt-period={WINDOW}/,instructions}}:uS"
-JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 9
 PLAIN_WINDOW = 1000
 
 MODULE_RATE = "events with a period and one window at a time"
@@ -51,7 +49,6 @@ say() {{
 }}
 say record-without record -o said.data -e '{GROUP}'
 say trace-without trace --no-syscalls -e cycles/period={LONG},alt-period={WINDOW}/u
-say stat-without stat -e cycles/period={LONG},alt-period={WINDOW}/u
 sysctl -qw kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max_sample_rate=100000
 record plain.data '{{cycles/period={PLAIN_WINDOW}/,instructions,page-faults}}:uS' benchmark --faults 0 1
 sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
@@ -61,10 +58,7 @@ WITH = f"""
 insmod /share/perf_alt_period.ko
 benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{GROUP}' benchmark --faults 0 1
-record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
-	benchmark --iterations 1000 0 1
 say record-with record -o said.data -e '{GROUP}' -e cycles/period={LONG},alt-period={WINDOW}/u
-say stat-with stat -e cycles/period={LONG},alt-period={WINDOW}/u
 """ + "".join(
     f"say refused-{name} record -o said.data -e '{event}'\n" for name, (event, _) in REFUSED.items()
 )
@@ -160,7 +154,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertEqual(set(found[3::2]), {LONG})
 
     def test_reported_period_is_what_was_counted(self):
-        for name in ("alternate", "jitter", "changing"):
+        for name in ("alternate", "changing"):
             with self.subTest(name):
                 stream = self.read(name).stream()
                 values = [list(sample.values.values())[0] for sample in stream]
@@ -168,23 +162,6 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                     [late - early for early, late in pairwise(values)],
                     [sample.period for sample in stream][1:],
                 )
-
-    def test_jitter(self):
-        """Both have the right bounds and mean; each varies over more than half of its range."""
-        found = self.periods("jitter")
-        for nominal, drawn in ((JITTER_LONG, found[3::2]), (JITTER_WINDOW, found[2::2])):
-            half = 1 << JITTER
-            self.assertGreaterEqual(len(drawn), 1000)
-            self.assertGreaterEqual(min(drawn), nominal - half)
-            self.assertLessEqual(max(drawn), nominal + half)
-            self.assertGreater(max(drawn) - min(drawn), half)
-            error = math.sqrt(((2 * half + 1) ** 2 - 1) / 12 / len(drawn))
-            self.assertLess(abs(sum(drawn) / len(drawn) - nominal), 4 * error)
-
-    def test_attr_has_the_alternate_periods(self):
-        leader = self.read("alternate").leader()
-        self.assertEqual((leader.sample_period, leader.alternative_sample_period), (LONG, WINDOW))
-        self.assertEqual(self.read("jitter").leader().jitter_alternate_period, JITTER)
 
     # perf's messages
 
@@ -233,10 +210,6 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                 rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name
             )
         self.assertGreater(rates["dcache_miss"][2], 400)
-
-    def test_stat_refuses_with_and_without(self):
-        self.assertEqual(self.said("stat-without"), self.said("stat-with"))
-        self.assertNotEqual(self.said("stat-with")[1], 0)
 
     def test_refuses_what_the_module_cannot(self):
         for name, (_, limit) in REFUSED.items():

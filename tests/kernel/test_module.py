@@ -8,7 +8,7 @@ from bench import experiment
 from tests.harness import modules
 from tests.harness.env import CHECK, PERF, in_guest, must, pack_reproduce
 from tests.harness.machines import RECORD
-from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
+from tests.harness.modules import GROUP, SHORT_LONG, WINDOW
 from tests.harness.pristine import IMAGE, pristine_module
 from tests.harness.truth import LEAVES, read_truth
 
@@ -43,8 +43,6 @@ class Linux(modules.Module):
     share = CHECK / "module"
     OPTIONS = ("--kernel", IMAGE)
     COMMANDS = f"""
-record children.data '{SHORT}' sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & wait'
-record threads.data '{SHORT}' benchmark --threads 4 --iterations 2000 0 1
 record short.data '{GROUP}' true
 mkdir /tmp/clone
 tar -xf /share/clone.tar -C /tmp/clone
@@ -57,23 +55,6 @@ cp /tmp/reproduce/results.json /share/
     def make(cls):
         pristine_module(cls.share)
         pack_reproduce(cls.share / "clone.tar")
-
-    def test_children_and_threads_begin_at_the_beginning(self):
-        """Older kernels do not open inherited groups that sample counts."""
-        for name, number in ("children", 2), ("threads", 4):
-            recording = self.read(name)
-            streams = [
-                stream
-                for stream in recording.streams(recording.leader()).values()
-                if len(stream) > 100
-            ]
-            self.assertEqual(len(streams), number)
-            for stream in streams:
-                found = [sample.period for sample in stream]
-                self.assertEqual(
-                    (found[:2], set(found[2::2]), set(found[3::2])),
-                    ([SHORT_LONG, SHORT_LONG], {WINDOW}, {SHORT_LONG}),
-                )
 
     def test_reproduces_the_published_experiment(self):
         result = json.loads((self.share / "results.json").read_text())["published"]
