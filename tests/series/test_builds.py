@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds the series for every architecture whose PMUs it changes, and for s390.
 
-gcc's W=1, sparse and coccinelle also complain about pristine Linux. So the tests compare their
+gcc's W=1 and sparse also complain about pristine Linux. So the tests compare their
 complaints about one object with the series and without it.
 """
 
@@ -164,30 +164,6 @@ def changed() -> list[str]:
     return [name for name in names if not name.startswith("tools/")]
 
 
-def coccinelle(tree: Path, check: Path) -> Counter:
-    """The reports of one of Linux's coccinelle checks about the changed files."""
-    with tempfile.TemporaryDirectory(dir=CHECK) as only:
-        for name in changed():
-            if (tree / name).exists():
-                (Path(only) / name).parent.mkdir(parents=True, exist_ok=True)
-                (Path(only) / name).write_bytes((tree / name).read_bytes())
-        output = must(
-            "bash",
-            tree / "scripts/coccicheck",
-            env={
-                "srctree": str(tree),
-                "KBUILD_EXTMOD": only,
-                "COCCI": str(check),
-                "MODE": "report",
-                "J": "1",
-                "LINUXINCLUDE": f"-I{tree}/include -I{tree}/include/uapi",
-            },
-        )
-        return Counter(
-            where_no_matter(line, only) for line in output.splitlines() if line.startswith(only)
-        )
-
-
 def setUpModule() -> None:
     unittest.enterModuleContext(held())
     work_tree()
@@ -210,21 +186,6 @@ class Builds(unittest.TestCase):
                     name.endswith(".h") or name.removesuffix(".c") in compiled,
                     "compiled for no architecture",
                 )
-
-    def test_coccinelle(self):
-        """All of Linux's own checks but two, which need an OCaml compiler."""
-        checks = [
-            path
-            for path in (LINUX / "scripts/coccinelle").rglob("*.cocci")
-            if "ocaml" not in path.read_text()
-        ]
-        self.assertGreater(len(checks), 60)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            reports = dict(zip(checks, pool.map(lambda check: coccinelle(LINUX, check), checks)))
-        for check, report in reports.items():
-            with self.subTest(check.name):
-                new = report - coccinelle(WALK, check) if report else report
-                self.assertEqual(list(new.elements()), [])
 
 
 if __name__ == "__main__":

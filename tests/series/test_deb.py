@@ -144,24 +144,6 @@ class Packages(unittest.TestCase):
             .samefile(pages / "perf.1.gz")
         )
 
-    def test_completion_is_of_its_own(self):
-        """The completion of Debian's perf, if there is one, stays as it is."""
-        script = self.root / "usr/share/bash-completion/completions/perf-alt-period"
-        for name in "perf", "perf-alt-period":
-            (OUT / name).write_text('#!/bin/sh\n[ "$1" != --list-cmds ] || echo functions\n')
-            (OUT / name).chmod(0o755)
-        output = must(
-            "bash",
-            "-c",
-            (
-                f". {script}; complete -p; COMP_WORDS=(perf-alt-period fun); COMP_CWORD=1; "
-                "_perf_alt_period; echo ${COMPREPLY[*]}"
-            ),
-            env={"PATH": f"{OUT}:/usr/bin:/bin"},
-        )
-        self.assertRegex(output, r"complete .* perf-alt-period\nfunctions\n$")
-        self.assertNotRegex(output, "(?m) perf$")
-
 
 class DebiansConfiguration(unittest.TestCase):
     """The build keeps Debian's options, and compiles with them what the series changes.
