@@ -13,15 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.harness import perfdata
-from tests.harness.env import ARCH, functions, in_guest, native, vm
+from tests.harness.env import ARCH, in_guest, vm
 from tests.harness.machines import RECORD, TWO_CPUS, in_memory, make_selftest
-from tests.harness.truth import LEAVES, measured_rates, read_truth
 
 LONG, WINDOW = 999700, 300
 GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
 SHORT_LONG = 99700
 SHORT = f"{{cycles/period={SHORT_LONG},alt-period={WINDOW}/,instructions}}:uS"
-PLAIN_WINDOW = 1000
 
 MODULE_RATE = "events with a period and one window at a time"
 MODULE_PERIODS = "periods of 3 or more and an 'alt-period' below 2^40"
@@ -49,9 +47,6 @@ say() {{
 }}
 say record-without record -o said.data -e '{GROUP}'
 say trace-without trace --no-syscalls -e cycles/period={LONG},alt-period={WINDOW}/u
-sysctl -qw kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max_sample_rate=100000
-record plain.data '{{cycles/period={PLAIN_WINDOW}/,instructions,page-faults}}:uS' benchmark --faults 0 1
-sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
 """
 
 WITH = f"""
@@ -191,25 +186,6 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                         r" perf_alt_period\."
                     ),
                 )
-
-    def test_without_either_a_plain_period_makes_the_table(self):
-        """The kernel throttles it and says so.
-
-        Windows across a throttling are discarded; the others have the right rate.
-        """
-        self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
-        done = native(self.share / "plain.data", "--share", "discard")
-        self.assertRegex(done.stderr, r"throttled [1-9]\d* times, and windows during these")
-        rates = measured_rates(
-            functions(self.share / "plain.data", "--share", "discard"), "page-faults"
-        )
-        truth = read_truth((self.share / "truth").read_text())
-        for name in LEAVES:
-            # only windows across the begin or end of a call are missing
-            self.assertAlmostEqual(
-                rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name
-            )
-        self.assertGreater(rates["dcache_miss"][2], 400)
 
     def test_refuses_what_the_module_cannot(self):
         for name, (_, limit) in REFUSED.items():

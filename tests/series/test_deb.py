@@ -58,12 +58,6 @@ def files(package: Path) -> set[str]:
     }
 
 
-def database(folder: Path, package: str) -> Path:
-    """The list of paths of a package that scripts/debian/fetch.sh has unpacked."""
-    info = folder / "var/lib/dpkg/info"
-    return next(info.glob(f"{package}:*.list"), info / f"{package}.list")
-
-
 class Packages(unittest.TestCase):
     """The content of the packages, for the architecture that is not this machine's."""
 
@@ -88,33 +82,6 @@ class Packages(unittest.TestCase):
             self.assertEqual(field(package, "Architecture"), self.debian)
             self.assertIn(field(package, "Maintainer"), (TOP / "MAINTAINERS").read_text())
         self.assertEqual(field(self.kernel, "Package"), f"linux-image-{linux}-alt-period-small")
-
-    def test_programs_find_their_libraries(self):
-        """Each library that the loader asks for is in a package on which perf's depends."""
-        names = {
-            re.split(r"[ (]", words.strip())[0] for words in field(self.perf, "Depends").split(",")
-        }
-        sysroot = TOP / "build/sysroot" / ARCH
-        libraries = {
-            Path(path).name
-            for name in names
-            for path in database(sysroot, name).read_text().splitlines()
-        }
-        elf = [
-            path
-            for path in self.root.rglob("*")
-            if path.is_file() and path.read_bytes().startswith(b"\x7fELF")
-        ]
-        self.assertGreater(len(elf), 1)
-        needed = set(
-            re.findall(
-                r"\(NEEDED\).*\[(.*)\]",
-                must(machine(ARCH, "cross_compile") + "readelf", "-d", *elf),
-            )
-        )
-        # libstdc++ demangles names
-        self.assertLess({"libdw.so.1", "libstdc++.so.6"}, needed)
-        self.assertEqual(needed - libraries, set())
 
     def test_paths_have_the_names_of_the_packages(self):
         """No other kernel and no other perf uses these paths."""

@@ -62,21 +62,6 @@ class BadInput(unittest.TestCase):
         self.assertEqual(must("git", "-C", LINUX, "rev-parse", "HEAD"), head)
         self.assertFalse((BUILD / "linux.new").exists())
 
-    def test_commits_that_were_not_exported_are_not_lost(self):
-        def git(*args: str) -> str:
-            return must(
-                "git", "-C", LINUX, "-c", "user.name=x", "-c", "user.email=x@invalid", *args
-            )
-
-        git("commit", "--quiet", "--allow-empty", "-m", "empty ones carry nothing")
-        git("rm", "--quiet", "CREDITS")
-        git("commit", "--quiet", "-m", "work of hours")
-        try:
-            self.refused("export", "scripts/series/series.py", "tree", LINUX)
-            self.assertIn("work of hours", git("log", "-1", "--format=%s"))
-        finally:
-            git("reset", "--quiet", "--hard", "HEAD~2")
-
     def without_source(self) -> dict[str, str]:
         """Makes a copy, in which nothing can be installed and Debian has no source."""
         copy_files(self.dir)
