@@ -22,9 +22,6 @@ MINUTES = 9
 MACHINES = "arm64"
 
 LINE = re.compile(r"^ *\d+(\.\d+)?: (.*?) *:(?: (Ok|Skip|FAILED!).*)?$", re.M)
-ATTR = (
-    ("attr.py", "attr") if BASE == "6.12" else ("shell/lib/attr.py", "shell/attr")
-)  # the program, and the folder of its expectations
 PARSE_EVENTS = (
     "Test event parsing",
     "Parsing of alternate periods",
@@ -215,36 +212,6 @@ class NewTests(unittest.TestCase):
         output = patched_in_guest()
         for name in (*OF_ATTR, *PARSE_EVENTS, *new_tests()):
             self.assertEqual(result_of(output, name), "Ok", said(output, name))
-
-    def test_attr(self):
-        """Expectations of attr.py for the new terms hold, and no other one fails for a new field.
-
-        In newer Linux, the test that runs attr.py ignores its exit status, and some expectations
-        are old.
-        """
-        program, folder = ATTR
-        done = vm(
-            (
-                f"cd /usr/libexec/perf-core/tests; for test in $(cd {folder}; echo test-*); do"
-                f" python3 {program} -d {folder} -t $test -v -p /usr/bin/perf 2>&1; echo $test: $?;"
-                " done"
-            ),
-            timeout=600,
-        )
-        ended = dict(re.findall(r"^(test-\S+): (\d+)$", done.stdout, re.M))
-        self.assertGreater(list(ended.values()).count("0"), 40, done.stdout)
-        for new in (
-            "test-record-alt-period-term",
-            "test-record-alt-period-jitter-term",
-            "test-record-alt-period-count-term",
-        ):
-            self.assertEqual(ended[new], "0", done.stdout)
-            self.assertNotRegex(done.stdout, rf"skipped .*{new}")
-        self.assertNotRegex(
-            done.stdout,
-            r"(?m)^expected (size|config4|alternative_sample_period|jitter_alternate_period|"
-            r"alternative_sample_count)=",
-        )
 
     def test_pass_or_skip_on_this_machine(self):
         """The old suites are only compared: some fail here, for example without tracefs."""
