@@ -4,8 +4,7 @@
 The guide's examples print what the page says.
 
 The worked example runs in the machine with the core model. Its values are compared with the model's
-counts, and with the misses that follow from the layout of the program's data. The commands for a
-real machine (HARDWARE.md, README.md) run there as well.
+counts. The commands for a real machine (HARDWARE.md, README.md) run there as well.
 """
 
 import doctest
@@ -97,14 +96,6 @@ class WorkedExample(Printed):
         cls.printed = layout.session()
         cls.result = layout.result()
 
-    def values(self, function: str, column: str) -> dict[str, dict]:
-        """Before, after, and the change."""
-        return {
-            row["which"]: row
-            for row in self.result["values"]
-            if (row["function"], row["column"]) == (function, column)
-        }
-
     def test_example(self):
         _, example = guide.parts()
         there = guide.examples(example)
@@ -118,25 +109,6 @@ class WorkedExample(Printed):
         for row in self.result["values"]:
             low, high = row["interval"]
             self.assertTrue(low <= row["true"] <= high, row)
-
-    def test_misses_are_those_of_the_layout(self):
-        """There is one miss per 64-byte structure, and one per eight prices in an array."""
-        for build, each in ("before", 1), ("after", 1 / 8):
-            counted = self.result["counted"][build]
-            self.assertAlmostEqual(counted["cache-misses"] / layout.READ, each, delta=0.01 * each)
-            row = self.values("hash_prices", "CM/KI")[build]
-            thousands = counted["instructions"] / 1000 / layout.READ  # instructions per price
-            low, high = (bound * thousands for bound in row["interval"])
-            self.assertTrue(low <= each <= high, (build, low, high))
-
-    def test_only_the_other_layout_is_significant(self):
-        for column in "CPI", "CM/KI":
-            change = self.values("hash_prices", column)["change"]
-            self.assertTrue(change["significant"])
-            self.assertLess(change["interval"][1], 0)
-        for function in "count_odd", "mix":
-            change = self.values(function, "CPI")["change"]
-            self.assertFalse(change["significant"], change)
 
 
 class RealMachine(unittest.TestCase):

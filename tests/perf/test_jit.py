@@ -8,8 +8,6 @@ import json
 import os
 import random
 import unittest
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, must
@@ -20,46 +18,6 @@ DATA.mkdir(parents=True, exist_ok=True)
 JIT, UNNAMED = "[JIT]", "[unnamed JIT code]"
 SHARE = ("--share", "discard")
 NO_PROCESS = 10_000_000 + 10 * os.getpid()  # no process has a PID like this
-# Each worker writes loops to memory, and names them in its map. The second argument tells how many
-# times it writes both of them, the third one whether to the same addresses.
-PROGRAM = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static const unsigned char loop[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
-
-int main(int argc, char **argv)
-{
-	for (int worker = 0; worker < atoi(argv[1]); worker++) {
-		char path[32], *code;
-		FILE *map;
-
-		if (fork())
-			continue;
-		snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-		puts(path);
-		map = fopen(path, "w");
-		code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		for (int i = 0; i < 2 * atoi(argv[2]); i++) {
-			char *at = code + 64 * (atoi(argv[3]) ? i % 2 : i);
-
-			memcpy(at, loop, sizeof(loop));
-			fprintf(map, "%lx 40 %s my loop;%d\n", (long)at,
-				!atoi(argv[3]) ? "any" : i / 2 ? "new" : "old", i % 2);
-			fflush(map);
-			((void (*)(long))at)(50000000);
-		}
-		return 0;
-	}
-	while (wait(NULL) > 0)
-		;
-}
-"""
 
 
 def report(*options: object, stderr: int = -1) -> dict:
@@ -75,13 +33,6 @@ def rows(*options: object) -> dict[tuple, tuple]:
         )
         for row in report(*SHARE, *options)["functions"]
     }
-
-
-def symbols(path: Path, leader: str) -> Counter[str]:
-    """Samples of the leader by symbol, as perf script has them."""
-    lines = must(PERF, "script", "-i", path, "-F", "event,ip,sym", stderr=-1).splitlines()
-    words = (line.split(maxsplit=2) for line in lines)
-    return Counter(symbol for event, _, symbol in words if event.startswith(leader))
 
 
 class Workers(Windows):
@@ -173,44 +124,6 @@ class Maps(unittest.TestCase):
         names = {symbol for symbol, _, _ in rows("-i", recording.write(DATA / "damaged.data"))}
         self.assertIn("all", names)
         self.assertEqual(len(names), 3)
-
-
-class Program(unittest.TestCase):
-    """Recordings of a program that writes code, as a JIT does."""
-
-    def record(self, name: str, *arguments: object) -> Path:
-        """A recording; the program prints the paths of its maps, which are removed at the end."""
-        source, program, path = DATA / "program.c", DATA / "program", DATA / f"{name}.data"
-        source.write_text(PROGRAM)
-        must("gcc", "-O1", "-o", program, source)
-        maps = must(
-            *(PERF, "record", "-q", "-e", "{cpu-clock,page-faults}:uS", "-c", 1000000),
-            *("-o", path, program, *arguments),
-            stderr=-1,
-        )
-        for written in maps.split():
-            self.addCleanup(Path(written).unlink)
-        return path
-
-    def check(self, path: Path, names: Sequence[str], workers: int) -> None:
-        """The rows have these names, and all samples but the first of each worker on each CPU."""
-        found = {symbol: n for (symbol, dso, _), (n, _) in rows("-i", path).items() if dso == JIT}
-        self.assertEqual(sorted(found), sorted(names))
-        truth = symbols(path, "cpu-clock")
-        for name in names:
-            self.assertLessEqual(found[name], truth[name])
-            self.assertGreaterEqual(found[name], truth[name] - workers * (os.cpu_count() or 1))
-
-    @unittest.skipUnless(os.uname().machine == "x86_64", "the code is that of x86-64")
-    def test_workers(self) -> None:
-        paths = [self.record(f"run{i}", 3, 2, 0) for i in range(2)]
-        for path in paths:
-            self.check(path, ["any my loop;0", "any my loop;1"], 3)
-        changes = report("--diff", *paths)["functions"]
-        self.assertEqual(
-            {row["symbol"] for row in changes if row["status"] == "both"},
-            {"any my loop;0", "any my loop;1"},
-        )
 
 
 if __name__ == "__main__":

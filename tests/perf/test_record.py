@@ -12,9 +12,7 @@ import re
 import shlex
 import tempfile
 import unittest
-from itertools import pairwise
 
-from tests.harness import perfdata
 from tests.harness.env import CHECK, PERF, in_guest, must, run
 from tests.harness.truth import LEAVES, read_truth
 
@@ -159,9 +157,6 @@ option() {{
 {{options}}
 }}
 unset PERF_CPUID
-
-benchmark --truth 0 1 > /share/truth
-perf functions record -q --windows-only -o default.data -- benchmark 0 1 > /dev/null
 
 # on KERNEL NAME COMMAND...: NAME.said gets the output of COMMAND on that kernel, and its status
 on() {{
@@ -309,29 +304,6 @@ class Options(unittest.TestCase):
             self.assertTrue(members)
             for member in members:
                 self.assertNotIn("{ sample_period, sample_freq }", member)
-
-
-class Default(unittest.TestCase):
-    """perf functions record -- COMMAND"""
-
-    def test_jitter(self):
-        """Intervals vary uniformly, as the kernel documents: by 2^18 and by half at most."""
-        recording = perfdata.read(SHARE / "default.data")
-        values = [list(sample.values.values())[0] for sample in recording.stream()]
-        lengths = [late - early for early, late in pairwise(values)]
-        # the first sample ends a long interval
-        for found, period, width in (
-            (lengths[::2], WINDOW, WINDOW // 2),
-            (lengths[1::2], PERIOD, 1 << JITTER),
-        ):
-            self.assertGreater(len(found), 500)
-            self.assertGreaterEqual(min(found), period - width)
-            self.assertLessEqual(max(found), period + width)
-            self.assertLess(min(found), period - 0.9 * width)
-            self.assertGreater(max(found), period + 0.9 * width)
-            deviation = width / 3**0.5
-            mean = sum(found) / len(found)
-            self.assertLess(abs(mean - period), 4 * deviation / len(found) ** 0.5)
 
 
 class Samples(unittest.TestCase):

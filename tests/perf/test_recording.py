@@ -5,7 +5,6 @@ perfdata.py reads the samples, not perf. `benchmark --truth` counts what the ben
 instruction at a time, without a PMU.
 """
 
-import json
 import math
 import re
 import unittest
@@ -14,21 +13,9 @@ from itertools import count, pairwise
 
 from tests.harness import perfdata
 from tests.harness import perfwrite as pw
-from tests.harness.env import (
-    ARCH,
-    BUILD,
-    CHECK,
-    PERF,
-    functions,
-    in_guest,
-    machine,
-    must,
-    native,
-    run,
-    words,
-)
+from tests.harness.env import CHECK, PERF, functions, in_guest, must, run, words
 from tests.harness.machines import RECORD
-from tests.harness.truth import LEAVES, Truth, check_shares, measured_rates, places, read_truth
+from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
 
 MINUTES = 2
 MACHINES = "arm64"
@@ -42,16 +29,12 @@ SHORT = "--iterations 800"
 # numbers of windows in a burst, and rates of long intervals per second
 COUNTS, PERIOD = (1, 2, 4, 8), 99700
 RATES = 100, 1000
-# Programs that end before a long interval would, and a plain period that samples the same.
-PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 7 0 1", 997
-
 COMMANDS = (
     RECORD
     + f"""
 benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
 record plain-window.data '{{cycles/period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
-record short-alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
 record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
 	benchmark --iterations 1000 0 1
 record tracepoint.data raw_syscalls:sys_enter/alt-period=2,period=4/ sh -c 'i=0; while [ $i -lt 100 ]; do echo; i=$((i + 1)); done'
@@ -66,17 +49,6 @@ record frequency-100.data '{{cycles/freq=100,alt-period={WINDOW},alt-period-coun
 perf record -q -F 1000 -T --sample-cpu -m 16M -o frequency.data -e '{{cycles/alt-period={WINDOW}/,instructions}}:uS' -- \\
 	benchmark 0 1 > /dev/null
 mv frequency.data /share/frequency-1000.data
-processes='i=0; while [ $i -lt {PROCESSES} ]; do {PROCESS}; i=$((i + 1)); done'
-record processes.data '{{cycles/period={LONG},alt-period={WINDOW},alt-period-jitter=12/,instructions}}:uS' sh -c "$processes"
-record process.data '{{cycles/period={PLAIN}/,instructions}}:uS' {PROCESS}
-perf stat -x, -o processes.csv -e cycles:u sh -c "$processes" > /dev/null
-mv processes.csv /share
-for depth in 2 3; do
-	benchmark --truth --faults 0 $depth > /share/truth-$depth
-	perf functions record -q --windows-only -g -o nested.data -e '{{cycles/period=99700,alt-period=300/,{MEMBERS}}}:uS' -- \
-		benchmark --faults --iterations 2000 0 $depth > /dev/null
-	mv nested.data /share/nested-$depth.data
-done
 """
 )
 
@@ -213,32 +185,6 @@ class Bursts(unittest.TestCase):
                 for place in range(number):
                     self.assertEqual(set(periods[place + 1 :: number + 1]), {WINDOW})
 
-    def test_windows_with_both_ends_in_a_function_are_matched(self):
-        for number in COUNTS:
-            table = functions(SHARE / f"burst-{number}.data", "--share", "discard")
-            stream = read(f"burst-{number}").stream()
-            windows = Counter(
-                ends[0]
-                for sample, ends in zip(stream[1:], pairwise(places(stream)))
-                if sample.period == WINDOW and ends[0] == ends[1]
-            )
-            for name in LEAVES:
-                with self.subTest(number=number, function=name):
-                    self.assertEqual(table[name]["windows"]["matched"], windows[name])
-
-    def test_number_of_matched_windows(self):
-        """Any window of a burst stays in a call with probability 1 - window / length."""
-        for number in COUNTS:
-            table = functions(SHARE / f"burst-{number}.data", "--share", "discard")
-            bursts = len(read(f"burst-{number}").stream()) // (number + 1)
-            for name, row in truth().items():
-                share = row.share * max(0, 1 - WINDOW / row.length)
-                # at worst the windows of a burst share a call: number times the error of one window
-                error = number * math.sqrt(bursts * share * (1 - share))
-                found = table[name]["windows"]["matched"] if name in table else 0
-                with self.subTest(number=number, function=name):
-                    self.assertLess(abs(found - number * bursts * share), 4 * error + 1)
-
 
 class Frequency(unittest.TestCase):
     """The kernel chooses the long period; the windows have the length asked for."""
@@ -259,62 +205,6 @@ class Frequency(unittest.TestCase):
             with self.subTest(rate=rate):
                 found = (len(times) - 1) / (times[-1] - times[0]) * 1e9
                 self.assertLess(abs(found / rate - 1), 0.1)
-
-    def test_shares(self):
-        recording = SHARE / "frequency-1000.data"
-        check_shares(self, functions(recording), truth(), WINDOW)
-
-
-class Processes(unittest.TestCase):
-    """The windows of many short programs lie evenly over their lives."""
-
-    STARTUP = "benchmark_init"  # takes some 350,000 cycles of each program
-
-    @classmethod
-    def setUpClass(cls):
-        (line,) = re.findall(r"^\d.*", (SHARE / "processes.csv").read_text(), re.M)
-        cls.cycles = int(line.split(",")[0])
-        recording = read("processes")
-        cls.streams = list(recording.streams(recording.leader()).values())
-
-    def test_as_many_windows_as_are_due(self):
-        """There would be none if the first interval were as long as the others."""
-        due = self.cycles / (LONG + WINDOW)
-        length = due / PROCESSES
-        self.assertTrue(0.8 < length < 1, length)
-        # each program has one window or none; the shell has some more
-        error = math.sqrt(PROCESSES * length * (1 - length) + 1)
-        self.assertLess(abs(sum(len(stream) // 2 for stream in self.streams) - due), 4 * error)
-
-    def test_share_of_a_function_that_runs_at_the_start(self):
-        (symbol,) = re.findall(
-            rf"^(\w+) (\w+) . {self.STARTUP}$",
-            must(
-                f"{machine(ARCH, 'cross_compile')}nm",
-                "-S",
-                BUILD / f"root/{ARCH}/usr/bin/benchmark",
-            ),
-            re.M,
-        )
-        begin, size = (int(number, 16) for number in symbol)
-
-        def inside(samples: list[perfdata.Sample]) -> int:
-            return sum(begin <= sample.ip < begin + size for sample in samples)
-
-        share = PROCESSES * PLAIN * inside(read("process").stream()) / self.cycles
-        self.assertTrue(0.2 < share < 0.5, share)
-        opened = [sample for stream in self.streams for sample in stream[::2]]
-        self.assertGreater(len(opened), 0.7 * PROCESSES)
-        error = math.sqrt(share * (1 - share) / len(opened))
-        self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
-        # the table has all windows, however short the interval before one is
-        table = functions(SHARE / "processes.data", "--share", "discard")
-        matched = {name: row["windows"]["matched"] for name, row in table.items()}
-        windows = sum(matched.values())
-        self.assertGreater(windows, 0.8 * len(opened))
-        self.assertLess(abs(matched[self.STARTUP] / windows - share), 4 * error)
-        table = functions(SHARE / "processes.data")
-        self.assertLess(abs(table[self.STARTUP]["metrics"]["%CY"] / 100 - share), 4 * error)
 
 
 class Measured(unittest.TestCase):
@@ -348,67 +238,6 @@ class Measured(unittest.TestCase):
             for name, (_, _, number) in faults.items():
                 if name in expected and not expected[name].faults:
                     self.assertEqual(number, 0, name)
-
-    def test_plain_short_period_gives_the_same_rates_and_is_far_larger(self):
-        alternate, plain = (
-            self.faults("alternate")["dcache_miss"],
-            self.faults("plain-window")["dcache_miss"],
-        )
-        self.assertLess(abs(alternate[0] - plain[0]), 4 * math.hypot(alternate[1], plain[1]))
-        sizes = [
-            (SHARE / f"{name}.data").stat().st_size for name in ("plain-window", "short-alternate")
-        ]
-        ratio = sizes[0] / sizes[1]
-        print(f"perf.data of period={WINDOW}: {ratio:.0f} times that of the alternate periods")
-        self.assertGreater(ratio, 50)
-
-
-class NestedCalls(unittest.TestCase):
-    """--children: functions that work for less than a window between two calls."""
-
-    @staticmethod
-    def expected(depth: int) -> dict[str, tuple[float, float]]:
-        """Instructions and page faults below each function, as parts of those of an iteration."""
-        rows = read_truth((SHARE / f"truth-{depth}").read_text())
-        own = {name: (row.share, row.faults * row.calls) for name, row in rows.items()}
-        below = {name: own[name] for name in LEAVES}
-
-        def add(name: str, part: float, callee: tuple[float, float]) -> None:
-            below[name] = own[name][0] + part * callee[0], own[name][1] + part * callee[1]
-
-        add("middle", 1, tuple(map(sum, zip(*(own[name] for name in LEAVES)))))
-        if depth == 3:
-            # gcc may make the second of two calls a jump, which leaves no frame of the caller
-            program = BUILD / f"root/{ARCH}/usr/bin/benchmark"
-            objdump = f"{machine(ARCH, 'cross_compile')}objdump"
-            code = must(objdump, "-d", "--disassemble=outer", program)
-            add("outer", 0.5 if re.search(r"\tb\t.*<middle>", code) else 1, below["middle"])
-        total = sum(row.instructions for row in rows.values())
-        return {name: (share, faults / total) for name, (share, faults) in below.items()}
-
-    def test_callers(self):
-        """Shares and rates of all functions are true; without --children, callers have none."""
-        for depth in 2, 3:
-            recording = SHARE / f"nested-{depth}.data"
-            told = json.loads(native(recording, "--children", "-j").stdout)
-            table = {row["symbol"]: row for row in told["functions"]}
-            whole = table["iteration"]
-            samples = whole["windows"]["samples"]
-            for name, (share, faults) in self.expected(depth).items():
-                row = table[name]
-                with self.subTest(depth=depth, name=name):
-                    error = math.sqrt(share * (1 - share) / samples)
-                    measured = row["metrics"]["%CY"] / whole["metrics"]["%CY"]
-                    self.assertLess(abs(measured - share), 4 * error + 1e-3)
-                    self.assertAlmostEqual(row["metrics"]["CPI"], 1, delta=1e-3)
-                    # windows of a leaf are rarely at its ends, where it may have fewer faults
-                    if name not in LEAVES:
-                        off = abs(row["metrics"]["PF/KI"] - 1000 * faults / share)
-                        self.assertLess(off, 4 * row["errors"]["PF/KI"])
-            alone = json.loads(native(recording, "-j").stdout)
-            matched = {row["symbol"]: row["windows"]["matched"] for row in alone["functions"]}
-            self.assertLess(matched["middle"], 5)
-            self.assertGreater(table["middle"]["windows"]["matched"], 0.88 * samples)
 
 
 class Threads(unittest.TestCase):
