@@ -133,7 +133,6 @@ class Stream:
     values: dict[int, int] = field(default_factory=dict)  # last recorded values by id
     pending: Counter = field(default_factory=Counter)  # counted, but not yet in a sample, by slot
     last: tuple | None = None  # thread, function, page and callers of the last sample
-    wanted: bool = False  # the table wants the last sample
     windows: int = 0  # since the last long interval
     burst: list | None = None  # the windows of the current burst, up to the last sample
     run: tuple | None = None  # a function, and the latest windows, which all began in it
@@ -158,19 +157,13 @@ class Simulation:
         seed: int,
         libraries: Libraries,
         events: int = 0,
-        read: bool = True,
         by: str = "symbol",
-        deferred: bool = False,
     ) -> None:
-        """events: make one group with this number of events, the same for every seed; read: record their
-        values; by: the key of rows; deferred: all samples have call chains, and some end in later
-        records.
+        """events: make one group with this number of events, the same for every seed; by: the key of
+        rows.
         """
-        self.by, self.keys, self.deferred = by, by.split(","), deferred
-        # these tell whether the table wants the windows of a task, and those on a CPU
-        self.wants_task: Callable[[Task], bool] = lambda _: True
-        self.wants_cpu: Callable[[int], bool] = lambda _: True
-        self.cpu = self.cgroup = 0  # of the current sample
+        self.by, self.keys = by, by.split(",")
+        self.cgroup = 0  # of the current sample
         self.random = random.Random(seed)
         self.libraries = libraries
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -185,13 +178,7 @@ class Simulation:
             self.groups = [
                 self.make_group(
                     EVENTS[:events],
-                    pw.IP
-                    | pw.TID
-                    | pw.TIME
-                    | pw.CPU
-                    | pw.PERIOD
-                    | pw.IDENTIFIER
-                    | (pw.READ if read else 0),
+                    pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER | pw.READ,
                     pw.FORMAT_ID | pw.FORMAT_GROUP,
                     10000,
                     300,
@@ -232,7 +219,7 @@ class Simulation:
         )
         kinds |= (
             pw.CALLCHAIN
-            if "callchain" in self.keys or self.by == "children" or self.deferred
+            if "callchain" in self.keys or self.by == "children"
             else self.random.choice((0, pw.CALLCHAIN))
         )
         kinds |= pw.SAMPLE_CGROUP if "cgroup" in self.keys else 0
@@ -283,7 +270,6 @@ class Simulation:
             self.next_id += self.nr_cpus
             flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
             flags |= pw.FLAG_INHERIT if self.inherit or self.any_thread else 0
-            flags |= pw.FLAG_DEFER_CALLCHAIN if self.deferred else 0
             flags |= 0 if group else freq
             periods = (0,) * 4 if group else (period, alternate, 5 if alternate else 0, count)
             group.append(
@@ -300,10 +286,6 @@ class Simulation:
                 )
             )
         return group
-
-    def _wants(self, task: Task, cpu: int) -> bool:
-        """Returns whether the table wants the windows of a task on a CPU."""
-        return self.wants_task(task) and self.wants_cpu(cpu)
 
     def new_task(self, pid: int, tid: int, comm: str) -> Task:
         self.numbers += 1
@@ -370,7 +352,6 @@ class Simulation:
         group = self.random.choice(self.groups)
         leader = group[0]
         task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
-        self.cpu = cpu
         # tasks move from cgroup to cgroup
         self.cgroup = list(CGROUPS)[(task.number + self.time // 5000) % len(CGROUPS)]
         stream = self.streams.setdefault(
@@ -411,10 +392,7 @@ class Simulation:
         # address 0 identifies neither a function nor a DSO
         known = page != NOWHERE or not set(self.keys) - PLACELESS
         stream.burst = self._count(group, stream, function, task, counted, is_long, known)
-        # in the stream of a CPU, a long interval is of several tasks
-        is_shared = not self.inherit
-        is_counted = self.wants_cpu(cpu) and (is_shared or self.wants_task(task))
-        if stream.last and not stream.broken and is_counted and self._share_of(group) == "auto":
+        if stream.last and not stream.broken and self._share_of(group) == "auto":
             self.intervals[is_long].append(counted)
         stream.windows = 0 if is_long or not stream.last else stream.windows + 1
         stream.last = (task.number, function if known else None, page, callers)
@@ -457,7 +435,7 @@ class Simulation:
         if stream.last and stream.last[0] == task.number and not stream.broken:
             common = common_calls(self.function_of, frames, before)
         bursts = {}
-        if stream.last and not is_long and self._wants(task, self.cpu):
+        if stream.last and not is_long:
             counted = self._counted(group, counts)
             for function in {self.function_of(*place, address) for place, address in frames}:
                 self.rows[function] = function
@@ -528,8 +506,6 @@ class Simulation:
             stream.values[number] = stream.values.get(number, 0) + counts[slot]
             values.append((number, stream.values[number]))
         callers = chain[1:]
-        if self.deferred and self.random.random() < 0.5:
-            callers += [pw.CONTEXT_USER_DEFERRED, self.time]
         where = self.where(task, cpu)
         self.writer.sample(
             group[0], where, chain[0], counts[0], values, callers, cgroup=self.cgroup
@@ -610,7 +586,7 @@ class Simulation:
         share = self._share_of(group)
         is_window = not is_long and stream.last is not None
         self._count_begun(group, stream, task, window, is_window and share == "auto")
-        if not self._wants(task, self.cpu) or not (is_window or share == "auto"):
+        if not (is_window or share == "auto"):
             return None
         sums = self.sums.setdefault((function, self.key(group)), empty_sums())
         if not is_window:
@@ -635,8 +611,7 @@ class Simulation:
     ) -> None:
         """Counts a window where it begins, if that function is known and wanted."""
         run, stream.run = stream.run, None
-        was_wanted, stream.wanted = stream.wanted, self._wants(task, self.cpu)
-        if not (counts and was_wanted) or stream.broken or stream.last[0] != task.number:
+        if not counts or stream.broken or stream.last[0] != task.number:
             return
         begin = stream.last[1]
         if begin is None:

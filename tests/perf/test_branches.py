@@ -142,21 +142,6 @@ class Formula(unittest.TestCase):
         self.assertIn("from the 200 cycles that end 100 before the overflow", said(path))
         self.assertNotIn("CPI", rows(path, "--source", "samples")["quick"])
 
-    def test_time_is_what_counts(self):
-        """Not records: a loop of 100 cycles, then one of one cycle, fills most records."""
-        stack = [*loop(QUICK, 1, 1, 250), (SLOW + 4 * 24, QUICK, 100), *loop(SLOW, 25, 100, 5)]
-        # the part before a record is in the function that the record before it has entered
-        path = recording("time", [stack] * 40)
-        self.assertEqual(sums(path), {"quick": [40 * 150, 40 * 150], "slow": [40 * 50, 40 * 12]})
-
-    def test_cut_parts(self):
-        """They keep their part of the instructions, within the rounding."""
-        stack = [(QUICK, SLOW, 50), (QUICK + 4 * 99, QUICK, 300), (0, QUICK, 1)]
-        path = recording("cut", [stack] * 20)
-        ((cycles, instructions),) = sums(path).values()
-        self.assertEqual(cycles, 20 * 200)
-        self.assertAlmostEqual(instructions, 20 * 200 / 3, delta=20)
-
     def test_long_parts_are_hit_more_often(self):
         """A load of 100 cycles in each sixth turn of a loop: samples are taken at any time."""
         turns = [100, 4, 4, 4, 4, 4] * 10
@@ -166,24 +151,6 @@ class Formula(unittest.TestCase):
             stacks.append([(QUICK + 12, QUICK, n) for n in reversed(cycles)])
         found = rows(recording("stalls", stacks))["quick"]
         self.assertAlmostEqual(found["CPI"], 120 / (6 * 4), delta=0.15)
-
-    def test_horizon(self):
-        """The farthest one that 99 of 100 samples reach."""
-        for nr, span in (
-            (300, (200, 100)),
-            (250, (150, 50)),
-            (180, (100, 50)),
-            (101, (50, 50)),
-            ((60, (25, 25))),
-        ):
-            path = recording("horizon", [*[loop(QUICK, 1, 1, nr + 1)] * 99, loop(QUICK, 1, 1, 60)])
-            self.assertIn(
-                f"from the {span[0]} cycles that end {span[1]} before the overflow", said(path)
-            )
-            self.assertEqual(sums(path), {"quick": [(99 + (nr == 60)) * span[0]] * 2})
-        path = recording("horizon", [*[loop(QUICK, 2, 2, 41)] * 98, *[loop(QUICK, 1, 1, 41)] * 2])
-        self.assertIn("reach back less than 50 cycles", said(path))
-        self.assertNotIn("CPI", rows(path)["quick"])
 
     def test_first_samples_choose_the_horizon(self):
         """Of a long recording; later samples that do not reach it are left out."""
@@ -415,20 +382,6 @@ class Counters(unittest.TestCase):
         )
         return {name: own["totals"] for ((name, _, _), _), own in sumsfile.read(text)[0].items()}
 
-    def test_rates(self):
-        """quick: one miss in each loop of ten instructions; slow: two mispredicts in five."""
-        both = [(loop(QUICK, 10, 5), [4] * 64)] * 30 + [(loop(SLOW, 5, 20), [2] * 64)] * 90
-        path = self.recording("rates", both)
-        found = rows(path)
-        self.assertAlmostEqual(found["quick"]["CM/KI"], 100)
-        self.assertAlmostEqual(found["quick"]["BM/KI"], 0)
-        self.assertAlmostEqual(found["slow"]["CM/KI"], 0)
-        self.assertAlmostEqual(found["slow"]["BM/KI"], 400)
-        self.assertAlmostEqual(found["slow"]["CPI"], 4)
-        table = {column["name"]: column["source"] for column in report(path)["columns"]}
-        self.assertEqual((table["CM/KI"], table["BM/KI"]), ("branches", "branches"))
-        self.assertNotIn("full", said(path))
-
     def test_random(self):
         """A second implementation has the same sums, within the rounding."""
         for seed in range(10):
@@ -470,10 +423,6 @@ class Counters(unittest.TestCase):
                 for event in self.NAMES:
                     # each sample has two parts that are cut
                     self.assertLess(abs(found[name][event] - counts[event]), 40)
-
-    def test_full_counters(self):
-        path = self.recording("full", [(loop(QUICK, 10, 5), [3, 1] * 32)] * 40)
-        self.assertIn("50 % of the branch counters that are not 0 are full", said(path))
 
     def test_nonsense(self):
         """Widths that no CPU has."""

@@ -136,33 +136,6 @@ class Samplers(Case):
             event.flags = flags
         return Recording([group])
 
-    def test_interrupted_windows(self):
-        """A window in which a member samples is none; the next one is. Of the samples of two events
-        at once, the second has counted nothing."""
-        recording = self.recording()
-        sample = recording.sample
-
-        def window(address: int, instructions: int, interrupts: str = "") -> None:
-            sample(address, LONG, LONG, 9, 9)
-            if "begin" in interrupts:
-                sample(0x9000, 0, 0, 0, 0, number=3)
-            if "middle" in interrupts:
-                sample(0x9000, 100, 30, 1, 1, number=2)
-            if "end" in interrupts:
-                sample(address, WINDOW, instructions, 1, 0, number=3)
-                sample(address, 0, 0, 0, 0)
-            else:
-                sample(address, WINDOW, instructions, 1, 0)
-
-        for interrupts in "begin", "middle", "end":
-            window(0x1000, 10, interrupts)
-            window(0x1000, 100, "")
-            window(0x2000, 50, "")
-        path = recording.write(DATA / "interrupted.data")
-        f, g = self.read(path, "--sort=symbol")
-        self.assertEqual((f["#"], f["CPI"], f["DIS"]), ("3", "3.0", "0.0"))
-        self.assertEqual((g["#"], g["CPI"], g["DIS"]), ("3", "6.0", "0.0"))
-
     def test_same_as_command(self):
         """Random samples of all members on two CPUs and threads, with losses and throttling."""
         for seed in range(RANDOM):
@@ -263,28 +236,6 @@ class Counts(Case):
                     else:
                         self.assertAlmostEqual(float(row[title]), value)
 
-    def test_windows_that_begin_elsewhere(self):
-        """They count in share mode none only; a loss or throttling before them discards them."""
-        windows = Windows()
-        windows.window(0x1000)
-        windows.window(0x2000)
-        windows.window(0x2000, 0x1000)
-        for gap in (pw.THROTTLE, pw.UNTHROTTLE, None):
-            windows.take(0x1000, LONG)
-            if gap:
-                windows.writer.throttle(gap, windows.where(), 1)
-            else:
-                windows.writer.lost(windows.where(), 1, 3)
-            windows.take(0x1000, WINDOW)
-        path = windows.write(DATA / "elsewhere.data")
-        for way, (share, cycles) in itertools.product(WAYS, (("discard", 50), ("none", 200 / 3))):
-            done = table(path, "-s", share, "--csv", way=way)
-            self.assertIn("3 records were lost", done.stderr)
-            self.assertIn("throttled 1 times", done.stderr)
-            row = next(row for row in rows(done.stdout) if row["symbol"] == "0x1000")
-            self.assertEqual((row["#"], row["DIS"]), ("5", "80.0"))
-            self.assertAlmostEqual(float(row["%CY"]), cycles)
-
     def test_output(self):
         """Rows by a column, by name where equal; their number; lines are aligned."""
         windows = Windows()
@@ -375,24 +326,6 @@ class Cases(Case):
         found = self.read(path, "-s", "none", "--sort", "symbol")
         cells = [(row["symbol"], row["#"], row["CPI"]) for row in found]
         self.assertEqual(cells, [("0x1000", "59", "2.0"), ("0x2000", "60", "4.0")])
-
-    def test_long_windows(self):
-        """One line says that windows of millions of events are of no function."""
-        group = [pw.Event("cycles", 0, 0, [1], 3000000), pw.Event("instructions", 0, 1, [2])]
-        recording = Recording([group])
-        for _ in range(9):
-            recording.sample(0x1000, 3000000, 1000000)
-        path = recording.write(DATA / "long.data")
-        for way in WAYS:
-            done = table(path, way=way)
-            self.assertEqual(done.returncode, 0)
-            self.assertRegex(done.stderr, r"\A.*windows have 3000000 cycles on average.*\n\Z")
-
-    def test_no_group(self):
-        recording = Recording([[pw.Event("cycles", 0, 0, [1], LONG, sample_type=pw.IP | pw.TID)]])
-        recording.writer.sample(recording.groups[0][0], recording.where(), 0x1000, 1, [(1, 1)])
-        path = recording.write(DATA / "single.data")
-        self.refused(path, "counter group: record with perf functions record")
 
     def test_groups_without_a_common_event(self):
         """Where each period is a window, all is counted: f has 10 mispredicts and 200 branches per

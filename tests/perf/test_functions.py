@@ -12,16 +12,14 @@ import itertools
 import json
 import math
 import os
-import re
 import unittest
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
 from tests.harness import reports, sumsfile
 from tests.harness.env import CHECK, PERF, must, run, unquoted, words
-from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
+from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
@@ -157,7 +155,6 @@ class Interval(unittest.TestCase):
     """report --interval: each table is that of --time, which reads the recording for it alone."""
 
     STEP = 10000  # ns
-    MOST_SKIDS = 10000  # of a table
 
     def report(self, *options: object) -> str:
         """The text that is printed."""
@@ -202,56 +199,6 @@ class Interval(unittest.TestCase):
                     for row in table["functions"]:
                         windows[table is whole] += row["windows"]["samples"]
                 self.assertEqual(windows[True], windows[False])
-
-    def write(self, *times: int, skid: int = 0) -> Path:
-        """A recording of windows that end at these times, late by this number of cycles."""
-        group = [pw.Event("cycles", 0, 0, [1], 10000, 300), pw.Event("instructions", 0, 1, [2])]
-        writer, values = pw.Writer([group]), [0, 0]
-        writer.comm(pw.Where(1, 100, 100), "program")
-        for time in times:
-            for end, cycles, late in ((time - 1, 10000, 0), (time, 300, skid)):
-                values = [values[0] + cycles, values[1] + cycles]
-                pairs = [(1, values[0] + late), (2, values[1])]
-                writer.sample(group[0], pw.Where(end, 100, 100), 0x1000, cycles, pairs)
-        path = DATA / "gap.data"
-        writer.write(path)
-        return path
-
-    def test_skid(self):
-        """Each interval tells it of its own windows, also after one with more than are kept."""
-        times = *range(2, 2 * (self.MOST_SKIDS + 2), 2), 110000, 110010
-        path = self.write(*times, skid=20)
-        tables = objects(self.report(path, "-j", "--interval", "5e-5"))
-        self.assertEqual(
-            [table["skid"] for table in tables],
-            [
-                [{"leader": "cycles", "windows": n, "mean": 20, "median": 20, "percentile_95": 20}]
-                for n in (self.MOST_SKIDS, 2)
-            ],
-        )
-
-    def test_refused(self):
-        path = recording("one", 1, events=3)
-        self.report(path, "--sums", DATA / "one.sums")
-        for reason, *options in (
-            ("--interval needs one recording", path, path, "--interval", 1),
-            ("--interval needs one recording", path, "--sums", "-", "--interval", 1),
-            ("--interval needs one recording", "--diff", path, path, "--interval", 1),
-            (
-                "a sums file has no times: give the recording to --interval",
-                DATA / "one.sums",
-                "--interval",
-                1,
-            ),
-            ("--interval takes a number from", path, "--interval", 0),
-            ("--interval takes a number from", path, "--interval=-1"),
-            ("--interval takes a number from", path, "--interval=1s"),
-            ("no column FOO", path, "--interval", 1, "-s", "FOO"),
-        ):
-            done = run(PERF, "functions", "report", *options, stderr=-1)
-            self.assertGreater(done.returncode, 0, options)
-            self.assertEqual(done.stdout.count("symbol"), 0, options)
-            self.assertIn(reason, done.stderr)
 
 
 class Case(unittest.TestCase):
@@ -426,98 +373,37 @@ class Report(Case):
         )
 
     def test_bad_input(self):
-        sums = DATA / "one.sums"
+        sums, bad = DATA / "one.sums", DATA / "bad.sums"
         self.report(self.one, "--sums", sums)
-        text = sums.read_text()
-        bad = DATA / "bad.sums"
-        numbers = re.search(r"(?m)^sums(?:\t[^\t]*){3}\t(\d+)\t(\d+)\t(\d+)\t.*$", text)
-        groups = re.search(r"(?m)^group\tauto\t\d+(?:\t\d+){4}\t([01])\t", text)
-
-        def instead(found: re.Match, group: int, what: str) -> tuple[str, str]:
-            return (
-                text[: found.start(group)] + what + text[found.end(group) :],
-                "line [0-9]+ is damaged",
-            )
-
-        for content, reason in (
-            *(instead(numbers, 1, what) for what in ("-1", "1_0", "0x10", "", " 1")),
-            *(instead(numbers, 3, what) for what in ("-1", "1" + 400 * "0", "1.0")),
-            instead(groups, 1, "7"),
-            (text.replace("lost\t", "lost\t-"), "line [0-9]+ is damaged"),
-            (text[:-5], "cut short"),
-            (text.replace("sums 5", "sums 9"), "version 9, this perf reads versions 4 to 5"),
-            (text.replace("sums 5", f"sums {10**20}"), f"version {10**20}, this perf"),
-            (text.replace("sums 5", "sums 3"), "version 3, this perf reads versions 4 to 5"),
-            (text.replace("by\tsymbol", "by\tname"), "line 2 is damaged"),
-            (text.replace("lost\t", "last\t"), "line 3 is damaged"),
-            (text.replace("lost\t", "lost\t1\t("), "line 3 is damaged"),
-            (text.replace("end\n", "sums\tx\n"), "line [0-9]+ is damaged"),
-        ):
-            bad.write_text(content)
-            self.assert_refused(reason, bad)
+        bad.write_text(sums.read_text().replace("sums 5", "sums 9"))
+        self.assert_refused("version 9, this perf reads versions 4 to 5", bad)
         other = recording("other", 3, events=2)
         self.assert_refused("other.data: cannot be added.*other events", self.one, other)
         self.report(self.one, "--share", "none", "--sums", bad)
         self.assert_refused("cannot be added.*share mode", bad, self.one)
-        self.assert_refused(
-            "one.sums: these are sums of --share auto: leave --share out",
-            self.one,
-            sums,
-            "--share",
-            "none",
-        )
         for option, value in ("comms", "nobody"), ("cpu", "63"):
             done = run(PERF, "functions", "report", self.one, f"--{option}={value}", stderr=-1)
             self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1))
             self.assertIn(f"{self.one}: no window matches --{option}: leave it out", done.stderr)
         self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
-        self.assert_refused("cannot read --cpu : write numbers of CPUs", self.one, "-C", "")
-        for option in "--pid", "--tid":
-            self.assert_refused(f"cannot read {option} 5x: write numbers", self.one, option, "5x")
+        self.assert_refused("cannot read --tid 5x: write numbers", self.one, "--tid", "5x")
         self.assert_refused("cannot read --time abc: write START,STOP", self.one, "--time", "abc")
         for option, path in itertools.product(("-k", "--kallsyms"), ("/nonexist", "nonexist")):
             self.assert_refused(f"{path}: No such file or directory: name", self.one, option, path)
-        for separator in "5", ".", '"', "'", "-", ",x":
-            self.assert_refused(
-                f"-x {separator}: values may contain it: take another separator, such as , or .t$",
-                *(self.one, "-x", separator),
-            )
+        self.assert_refused("-x 5: values may contain it", self.one, "-x", "5")
         self.assert_refused("-j and -x choose the form of the output", self.one, "-j", "-x", ",")
         self.assert_refused("leave out other inputs, --tui", self.one, "--tui", "--interval", "1")
         self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
-        self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
-        self.assert_refused("no share mode some", self.one, "--share", "some")
-        keys = "symbol dso comm thread process cpu pmu srcline callchain cgroup"
-        self.assert_refused(f"no --by line, there are: {keys}$", self.one, "--by", "line")
-        for by in "", "comm,", "comm,comm", "comm,children", "children":
-            self.assert_refused(f"no --by {by}, there are: ", self.one, f"--by={by}")
-        self.assert_refused(
-            "lacks data that these options need: use perf functions record --call-graph fp,4$",
-            self.one,
-            "--by",
-            "callchain",
-        )
-        self.assert_refused(
-            "need: use perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup"
-        )
-        self.assert_refused("--depth cuts call chains: add --by callchain$", self.one, "--depth", 1)
-        self.assert_refused(
-            "--inline needs rows of functions: use --by symbol or --by callchain$",
-            self.one,
-            "--by",
-            "comm",
-            "--inline",
-        )
+        for by in "line", "", "comm,", "comm,comm", "comm,children", "children":
+            self.assert_refused(f"no --by {by}, there are: symbol dso ", self.one, f"--by={by}")
+        chains = "lacks data that these options need: use perf functions record --call-graph fp,4$"
+        self.assert_refused(chains, self.one, "--by", "callchain")
         self.report(self.one, "--by", "comm", "--sums", bad)
-        self.assert_refused("cannot be added.*another kind", self.one, bad)
-        self.assert_refused("bad.sums: these are sums by comm: leave out --by", bad, "--by", "dso")
-        bad.write_text(text.replace("by\tsymbol\t0", "by\tsymbol\t1"))
         self.assert_refused("cannot be added.*another kind", self.one, bad)
         for options in ((DATA / "missing.data",), (self.one, "--sums", DATA / "no/such/folder")):
             done = run(PERF, "functions", "report", *options, stderr=-1)
-            self.assertGreater(done.returncode, 0)
-            self.assertEqual(done.stdout, "")
+            self.assertEqual((done.returncode > 0, done.stdout), (True, ""))
             self.assertIn("No such file", done.stderr.splitlines()[-1])
 
     def test_sums_that_cannot_be_written(self):
@@ -535,163 +421,20 @@ class Report(Case):
         self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
 
 
-def rounds(
-    name: str,
-    groups: Sequence[Sequence[tuple]],
-    counts: Sequence[Sequence[int]],
-    cpuid: str = "",
-    periods: Sequence[int] = (999_700, 999_700),
-) -> Path:
-    """A recording of a hundred windows of each group in `alpha`.
-
-    groups: lists of (name, type, config); counts: those of a window of each group, the leader's
-    first.
-    """
-    # pylint: disable=too-many-locals
-    numbers = itertools.count(1)
-    flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
-    events = [
-        [
-            pw.Event(
-                *event,
-                [next(numbers)],
-                *((period, 300) if place == 0 else ()),
-                flags=flags,
-            )
-            for place, event in enumerate(group)
-        ]
-        for group, period in zip(groups, periods)
-    ]
-    writer = pw.Writer(events, cpuid=cpuid)
-    writer.comm(pw.Where(1, 100, 100), "prog")
-    writer.mmap2(pw.Where(2, 100, 100), LOADED["one"], 0x10000, str(libraries().path("one")))
-    address = next(
-        address
-        for (library, address), symbol in libraries().functions.items()
-        if (library, symbol) == ("one", "alpha")
-    )
-    values: Counter = Counter()
-    for time in range(1000, 1202):
-        for group, row, period in zip(events, counts, periods):
-            row = row if time % 2 else [period, *row[1:]]
-            values.update({event.ids[0]: count for event, count in zip(group, row)})
-            writer.sample(
-                group[0],
-                pw.Where(time, 100, 100),
-                LOADED["one"] + address + 4,
-                row[0],
-                [(event.ids[0], values[event.ids[0]]) for event in group],
-            )
-    path = DATA / f"{name}.data"
-    writer.write(path)
-    return path
-
-
-class Mixed(unittest.TestCase):
-    """Recordings whose counts do not belong together."""
-
-    INTEL, ARM = "GenuineIntel-6-151-2", "0x00000000410fd0c0"
-    BOTH = ("cycles:u", 0, 0), ("instructions:u", 0, 1)
-
-    def values(self, path: Path, note: str = "") -> dict:
-        """The metrics of the one function; note: what is said, if anything."""
-        done = native(path, "-j")
-        self.assertRegex(done.stderr, note or r"\A\Z")
-        return json.loads(done.stdout)["functions"][0]["metrics"]
-
-    def test_cores_of_several_kinds(self):
-        """Each has its PMU, whose number is in the attr.
-
-        Counts are added up; reports and sums say so.
-        """
-        groups = [
-            [(f"cpu_core/{name}", 0, 4 << 32 | config) for name, _, config in self.BOTH],
-            [(f"cpu_atom/{name}", 0, 10 << 32 | config) for name, _, config in self.BOTH],
-        ]
-        path, sums = (
-            rounds("hybrid", groups, [[300, 300], [300, 75]], self.INTEL),
-            DATA / "hybrid.sums",
-        )
-        note = rf"several kinds of CPUs \({self.INTEL} pmu=10, {self.INTEL} pmu=4\) are added up"
-        self.assertEqual(self.values(path, note)["CPI"], 1.6)
-        native(path, "--sums", sums)
-        done = native(sums)
-        self.assertRegex(done.stderr, note)
-        for inputs in path, sums:
-            done = native(inputs, "-M", "tma_info_thread_ipc")
-            self.assertIn("-M: these are sums of several kinds of CPUs", done.stderr)
-            self.assertEqual(done.stdout, "")
-        # two groups on one kind
-        self.values(rounds("core", [groups[0], groups[0]], [[300, 300], [300, 75]], self.INTEL))
-
-    def test_several_periods(self):
-        """Samples that end a long period have it as weight, but windows have not."""
-        groups, counts = [self.BOTH, self.BOTH], [[300, 300], [300, 300]]
-        path = rounds("periods", groups, counts, periods=(999_700, 99_700))
-        self.values(path)
-        done = native(path, "--share", "discard")
-        self.assertIn("functions weigh more where periods are shorter", done.stderr)
-        self.values(rounds("periods", groups, counts))
-
-
 class Record(unittest.TestCase):
-    def command(self, *options: str) -> str:
-        """The perf record that is run."""
-        own = "--windows-only", "-v", "-o", DATA / "record.data"
-        done = run(PERF, "functions", "record", *own, *options)
-        lines = [line for line in done.stdout.splitlines() if line.startswith("calling: ")]
-        self.assertEqual(len(lines), 1)
-        return lines[0]
-
-    def test_default_group(self):
-        for options, period in (
-            (("true",), "period=999700,"),
-            (("--", "true"), "period=999700,"),
-            (("true", "-e", "cycles"), "period=999700,"),
-            # the terms of an event would overrule these options
-            (("-F", "99", "--", "sh", "-e", "x"), ""),
-            (("-c", "5000", "true"), ""),
-        ):
-            self.assertRegex(
-                self.command(*options),
-                rf" -T --sample-cpu -e '\{{cycles/{period}alt-period=300,alt-period-jitter=18/"
-                r"[a-z,-]*\}:uHS' -v -o .*" + " ".join(options),
-            )
-
-    def test_frequency_of_members(self):
-        line = "events that sample share 4000 samples a second, 1600 if a leader alternates\n"
-        for options, has_line in ((), True), (("--windows-only",), False):
-            own = "-v", "-o", DATA / "record.data", *options
-            done = run(PERF, "functions", "record", *own, "true")
-            self.assertEqual(line in done.stdout, has_line)
-
     def test_bad_input(self):
         """There is one line, and nothing is recorded."""
         for options, message in (
-            ("--burst=0", "--burst takes a number from 1 to 255"),
             ("--burst=256", "--burst takes a number from 1 to 255"),
-            ("--burst=many", "--burst takes a number from 1 to 255"),
             ("--jitter=31", "--jitter takes a number from 0 to 30"),
-            ("--jitter=-1", "--jitter takes a number from 0 to 30"),
-            ("--jitter=", "--jitter takes a number from 0 to 30"),
             ("--window=3x", f"--window takes a number from 0 to {2**63 - 1}"),
-            (f"--window={2**63}", f"--window takes a number from 0 to {2**63 - 1}"),
-            (f"--window={2**64}", f"--window takes a number from 0 to {2**63 - 1}"),
             ("--period=0", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
-            ("--period=0x10", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             ("--no-window --burst 2", "need windows: leave --no-window out"),
-            ("--no-window --jitter 2", "need windows: leave --no-window out"),
             ("--period 299", "a window of 300 is longer than the period"),
-            ("-c 299", "a window of 300 is longer than the period"),
             ("-e cpu-clock/period=299/uS --window 300", "longer than the period of 299"),
-            ("--windows-only --window 999701", "a window of 999701 is longer than the period"),
             ("--window 4999701", "a window of 4999701 is longer than the period"),
-            (f"-F 99 --window={2**64}", "--window takes a number from 0"),
-            ("-c 0", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             (f"-c {2**64 - 1}", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             ("-c 100 -F 100", "-c sets a period and -F a frequency: leave out one of them"),
-            ("--period=", "--period (-c) takes a number from 1"),
-            ("-c x", "--period (-c) takes a number from 1"),
             ("--kernel -e cycles", "--kernel does not go with -e"),
             ("-M ipc -e cycles", "-M chooses the events, so it does not go with -e"),
         ):
@@ -700,17 +443,6 @@ class Record(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(message, done.stdout)
                 self.assertEqual(len(done.stdout.splitlines()), 1)
-
-    def test_own_events(self):
-        for options in (
-            ("-e", "faults", "true"),
-            ("--event=faults", "true"),
-            ("-g", "--event", "faults", "--", "true"),
-            ("-ge", "faults", "true"),
-            ("--eve", "faults", "true"),
-            ("--ev=faults", "true"),
-        ):
-            self.assertNotIn("alt-period", self.command(*options))
 
 
 if __name__ == "__main__":
