@@ -5,10 +5,7 @@ The tests are of rows, the code of a function, sorting, names, and the way back.
 """
 
 import contextlib
-import os
 import re
-import signal
-import time
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,58 +146,6 @@ class Browser(unittest.TestCase):
             PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
         )
         return path
-
-
-class Progress(unittest.TestCase):
-    """The progress of reading a recording."""
-
-    def large(self, samples: int) -> Path:
-        """Writes a recording of this number of samples; all windows are alike."""
-        recording = Windows()
-        recording.window(BASE)
-        kinds = [recording.writer.records.pop() for _ in range(2)]
-        # the time follows the header and the event's id, address and thread
-        time_at = 8 + 3 * 8
-        for number in range(1, samples, 10000):
-            recording.writer.records.append(
-                b"".join(
-                    kinds[sample % 2][:time_at]
-                    + (1000 * (1000000 + sample)).to_bytes(8, "little")
-                    + kinds[sample % 2][time_at + 8 :]
-                    for sample in range(number, number + 10000)
-                )
-            )
-            recording.writer.finished_round()
-        return recording.write(DATA / "large.data")
-
-    def test_long_work(self):
-        """A terminal shows a line, which is gone afterwards; without a terminal there is none."""
-        path = self.large(4000000)
-        terminal = Terminal(PERF, "functions", "report", "-i", path)
-        # no computer is too fast: it stops while the time goes on
-        time.sleep(0.2)
-        os.kill(terminal.pid, signal.SIGSTOP)
-        time.sleep(2)
-        os.kill(terminal.pid, signal.SIGCONT)
-        self.assertEqual(terminal.end(), 0)
-        done = run(PERF, "functions", "report", "-i", path, stderr=-1)
-        path.unlink()
-        told = re.findall(
-            r"large.data: (\d+) samples, (\d+) %, (\d+) s left\x1b\[K\r", terminal.raw
-        )
-        self.assertGreater(len(told), 0, terminal.raw)
-        self.assertEqual(len(told), terminal.raw.count(" samples, "))
-        samples, percents, _ = (list(map(int, column)) for column in zip(*told))
-        self.assertEqual(samples, sorted(samples))
-        # at the end the last two rounds wait to be sorted, with percents of their own
-        read = [sample for sample in samples if sample < 3980000]
-        self.assertGreater(len(read), 0, told)
-        for sample, percent in zip(read, percents):
-            self.assertTrue(0 < percent <= 100 and abs(sample / 40000 - percent) < 5, told)
-        self.assertNotIn("samples,", "\n".join(terminal.lines()))
-        self.assertEqual(done.returncode, 0)
-        self.assertNotIn("samples,", done.stdout + done.stderr)
-        self.assertIn(done.stdout.splitlines()[0].split(), words("\n".join(terminal.lines())))
 
 
 if __name__ == "__main__":

@@ -188,20 +188,6 @@ class Effect(unittest.TestCase):
         self.assertGreaterEqual(self.covered(3, SAME), COVERED)
         self.assertGreaterEqual(self.covered(4, UNEQUAL), COVERED)
 
-    def test_corrected_value(self):
-        """The error of CPI shrinks by more than 5 times if all functions have the same added."""
-        draw, errors = random.Random(5), {(): 0.0, ("--correct",): 0.0}
-        for _ in range(RECORDINGS // 4):
-            recording = Recording(draw, SAME)
-            for options, error in errors.items():
-                for name, row in rows_of(report(recording, *options)).items():
-                    error += abs(row["metrics"]["CPI"] / FUNCTIONS[name].cpi - 1)
-                errors[options] = error
-        plain, corrected = (error / (RECORDINGS // 4 * 3) for error in errors.values())
-        print(f"CPI is {100 * plain:.1f} % off, {100 * corrected:.1f} % with --correct")
-        self.assertGreater(plain, 0.1)
-        self.assertLess(corrected, plain / 5)
-
     def test_disturbed_values_are_marked(self):
         """Values are marked if the effect is more than the interval, but not with --correct."""
         recording = Recording(random.Random(6), SAME, number=4000)

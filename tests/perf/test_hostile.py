@@ -174,16 +174,6 @@ class Recordings(Refused):
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("cannot be read to its end", done.stderr)
 
-    def test_group_without_end(self):
-        """Each two events have a product: 32 bits cannot number those of 100,000 events."""
-        events = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW)]
-        events += [pw.Event(f"r{number:x}", 4, number, [number]) for number in range(2, 1100)]
-        writer = pw.Writer([events])
-        writer.comm(pw.Where(1, 100, 100), "program")
-        writer.sample(events[0], pw.Where(2, 100, 100), 0x1000, LONG, [(1, LONG)])
-        writer.write(DATA / "large.data")
-        self.assert_refused("is in too large a group", report(DATA / "large.data"))
-
     def test_rows_of_many_events(self):
         """Each sample is in another function: 14,000 of them need more than 4 GB for 64 events."""
         kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
@@ -342,29 +332,6 @@ class Numbers(Refused):
             self.assertEqual(done.returncode, status, done.stderr)
         self.assert_refused("too many rows for their columns", done)
 
-    def test_many_events_in_json(self):
-        """JSON has a number for each of 15,000 rows and 4096 events, of which 300 kB tell."""
-        groups = [
-            ([f"{group}-{event}" for event in range(64)], [("f", "/x", "-", 1, 1, *[1] * 2144)])
-            for group in range(64)
-        ]
-        rows = [(f"g{number}", "", "-", 1, 1, 1, 1) for number in range(15_000)]
-        path = sums_file("events.sums", *groups, (["cycles"], rows))
-        self.assertEqual(report("-x", ",", path).returncode, 0)
-        self.assert_refused("too many rows for their columns", report("-j", path))
-
-    def test_more_events_than_columns(self):
-        groups = [
-            (
-                ["instructions", *(f"e{first + n}" for n in range(50))],
-                [("f", "/x", "-", 1, 1, *[1] * (51 * 54 // 2))],
-            )
-            for first in range(0, 600, 50)
-        ]
-        self.assert_refused(
-            "more events than a table can have columns", report(sums_file("wide.sums", *groups))
-        )
-
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""
         for number in 64, 65:
@@ -451,12 +418,6 @@ class Inputs(unittest.TestCase):
         ):
             with self.subTest(command=command):
                 self.assertEqual(self.bash(command), self.table)
-
-    def test_nothing(self):
-        for source in "/dev/null", "<(true)", "- < /dev/null":
-            done = run("bash", "-c", f"{PERF} functions report {source}", stderr=-1)
-            self.assertEqual((done.returncode, done.stdout), (255, ""))
-            self.assertTrue(done.stderr)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,11 @@ to agree.
 """
 
 import csv
-import ctypes
 import io
 import json
 import os
 import random
 import re
-import struct
 import unittest
 from pathlib import Path
 
@@ -94,40 +92,6 @@ class Identity(unittest.TestCase):
             "--kallsyms",
             kallsyms,
         )
-
-    def test_jitdump(self):
-        """perf inject --jit finds the functions in a JIT's dump."""
-        pid = os.getpid()
-        dump = DATA / f"jit-{pid}.dump"
-        body = b"\x90" * 63 + b"\xc3"
-        dump.write_bytes(
-            struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0)
-            + b"".join(
-                struct.pack(
-                    "<IIQIIQQQQ",
-                    0,
-                    56 + len(name) + 1 + len(body),
-                    1001,
-                    pid,
-                    pid,
-                    at,
-                    at,
-                    len(body),
-                    index,
-                )
-                + name.encode()
-                + b"\0"
-                + body
-                for index, (name, at) in enumerate((("loop", BASE), ("add_numbers", BASE + 0x1000)))
-            )
-        )
-        recording = Windows(pid, pw.FLAG_USE_CLOCKID)
-        recording.map(dump, 0x70000000)
-        recording.window(BASE, BASE + 63)
-        recording.window(BASE + 0x1000, BASE)
-        raw, injected = recording.write(DATA / "jit.data"), DATA / "injected.data"
-        must(PERF, "inject", "--jit", "-i", raw, "-o", injected)
-        self.assertEqual(native(injected), {("loop", "[JIT]"): (2, 1)})
 
     def test_demangling(self):
         """Names are of C++, and of Rust's older scheme; --no-demangle leaves them alone."""
@@ -243,38 +207,6 @@ class Identity(unittest.TestCase):
         )
         found = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
         self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in found}, expected)
-
-    def test_vdso(self):
-        """This machine's vdso is used: its own memory has the symbols."""
-        start, end = next(
-            (
-                [int(part, 16) for part in line.split()[0].split("-")]
-                for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-                if line.endswith("[vdso]")
-            ),
-            (0, 0),
-        )
-        if not start:
-            self.skipTest("this machine has no vdso")
-        image = DATA / "vdso.so"
-        image.write_bytes(ctypes.string_at(start, end - start))
-        here = {}
-        for name, address in addresses(image, "-D").items():
-            here.setdefault(address, set()).add(name.split("@")[0])
-        address = next(
-            at
-            for at, names in here.items()
-            if "__vdso_clock_gettime" in names or "__kernel_clock_gettime" in names
-        )
-        recording = Windows()
-        recording.map("[vdso]", BASE, end - start)
-        recording.window(BASE + address, BASE + address + 4)
-        found = native(path := recording.write(DATA / "vdso.data"))
-        self.assertEqual(list(found.values()), [(1, 1)])
-        symbol, dso = next(iter(found))
-        self.assertIn(symbol, here[address])
-        self.assertEqual(dso, "[vdso]")
-        self.check(path, {(symbol, "[vdso]"): (1, 1)})
 
 
 class Inlined(unittest.TestCase):

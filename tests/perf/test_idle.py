@@ -5,7 +5,6 @@ import json
 import unittest
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Recording, Windows
 
@@ -70,17 +69,6 @@ class Idle(unittest.TestCase):
             self.assertEqual(self.report(*form, self.busy, self.idle), expected)
             done = run(PERF, "functions", "report", *form, sums, self.busy, stderr=-1)
             self.assertEqual(done.stdout, expected)
-
-    def test_no_group(self):
-        """A plain profile is a table of event samples, also without any."""
-        event = pw.Event("cycles", 0, 0, [1], 10000, sample_type=pw.IP | pw.TID | pw.TIME)
-        path = Recording([[event]]).write(DATA / "idle-event.data")
-        self.assertEqual(
-            self.report(path, idle=path).splitlines()[0].split(), ["symbol", "#", "%CY"]
-        )
-        done = run(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
-        self.assertEqual((done.returncode, done.stdout), (255, ""))
-        self.assertIn("no counter group: record with perf functions record", done.stderr)
 
     def test_runs(self):
         """A run without windows changes no comparison; a side of such runs has none."""

@@ -5,7 +5,6 @@ Every form is as perf-functions.schema.json says, and both programs print the sa
 """
 
 import json
-import random
 import unittest
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,7 +15,6 @@ import jsonschema
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, TOP, must
-from tests.harness.estimates import sums_line
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation
 
@@ -162,44 +160,6 @@ class Forms(Case):
         found = self.table(self.sums, self.two)
         self.assertEqual(len(found["groups"]), 1)
         self.assertNotIn("skid", self.table(self.sums))
-
-    def test_many_events(self):
-        """All of the largest group, from windows and from samples."""
-        draw = random.Random(4)
-        events = ["cycles", *(f"event{number}" for number in range(10, 72)), "instructions"]
-        group = "group\t{}\t1000\t0\t{}\t0\t0\t1\t" + "\t".join(events)
-        for share, alternate in ("discard", 300), ("samples", 0):
-            lines, totals = [], {}
-            for name in "abc":
-                counts = [[draw.randrange(1000) for _ in events] for _ in range(20)]
-                if share == "samples":
-                    counts = [
-                        [1000 * (one == event) for one in events]
-                        for event in events
-                        for _ in range(draw.randrange(1, 20))
-                    ]
-                totals[name] = dict(zip(events, map(sum, zip(*counts))))
-                lines.append(sums_line(name, counts, events=len(events)))
-            path = DATA / "many.sums"
-            path.write_text(
-                "perf-function-sums 5\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-                + "\n".join((group.format(share, alternate), *lines, "end\n"))
-            )
-            found = self.table(path)
-            self.assertEqual([one["name"] for one in found["events"]], events)
-            self.assertEqual(found["groups"][0]["events"], events)
-            self.assertEqual({row["symbol"] for row in found["functions"]}, set("abc"))
-            for row in found["functions"]:
-                total = totals[row["symbol"]]
-                self.assertEqual({one: row["events"][one]["count"] for one in events}, total)
-                for event in events[1:-1]:
-                    rate = 1000 * total[event] / total["instructions"]
-                    self.assertAlmostEqual(row["metrics"][f"{event}/KI"], rate)
-                    if share == "samples":
-                        whole = sum(one[event] for one in totals.values())
-                        self.assertAlmostEqual(
-                            row["metrics"][f"%{event}"], 100 * total[event] / whole
-                        )
 
     def test_intervals(self):
         text = must(PERF, "functions", "report", "-j", self.one, "--interval", "1e-6", stderr=-1)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Windows that are longer than calls: their values are mixtures of functions, and are marked."""
 
-import csv
 import json
 import random
 import unittest
@@ -86,22 +85,6 @@ class Lengths(unittest.TestCase):
             self.check(plain(100_000), False, "--share", share)
             self.check(plain(100_000, flags=pw.FLAG_FREQ), False, "--share", share)
 
-    def test_comparison(self):
-        """Values of either side have the mark, in each form."""
-        long = plain(100_000).write(DATA / "long.data")
-        short = plain(300, call=30_000).write(DATA / "short.data")
-        for sides in (long, short), (short, long), (short, short):
-            command = PERF, "functions", "report", "--diff", "-F", "CPI", *sides
-            table = json.loads(run(*command, "-j", stderr=-1).stdout)
-            self.assertEqual(
-                [row["metrics"]["CPI"]["weak"] for row in table["functions"]],
-                [long in sides] * len(CPI),
-            )
-            for line in run(*command, stderr=-1).stdout.splitlines()[1:]:
-                self.assertEqual(line.count("?"), long in sides, line)
-            for row in csv.DictReader(run(*command, "-x", ",", stderr=-1).stdout.splitlines()):
-                self.assertEqual(row["CPI weak"], str(int(long in sides)))
-
     def test_windows_that_end_late(self):
         """Windows of 300 were asked for, but the PMU needs 20,000 events to end them."""
         recording = Calls(1_000_000, 300)
@@ -125,20 +108,6 @@ class Lengths(unittest.TestCase):
         rows, said = report(plain(100_000), "--by", "comm")
         self.assertNotIn("more than", said)
         self.assertNotIn("CPI", rows["program"]["weak"])
-
-    def test_discarded_column(self):
-        """DIS is the percentage of windows whose ends differ, also where all windows count."""
-        recording = Calls(1000)
-        places = [F, F, F, G, F, G, G]
-        for place in places:
-            recording.sample(place, 1000, 1000)
-        for share in "auto", "none", "discard":
-            rows, _ = report(recording, "--share", share)
-            for place in F, G:
-                ends = [a == b for a, b in zip(places, places[1:]) if b == place]
-                self.assertAlmostEqual(
-                    rows[f"{place:#x}"]["metrics"]["DIS"], 100 * ends.count(False) / len(ends)
-                )
 
 
 if __name__ == "__main__":

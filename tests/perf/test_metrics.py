@@ -192,20 +192,6 @@ class Metrics(unittest.TestCase):
                     RandomWindows([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
                 )
 
-    def test_x86(self):
-        """Events are the kernel's, or those of Intel's and AMD's tables."""
-        for cpuid, metric, members in (
-            ("GenuineIntel,6,85,4", "tma_info_thread_ipc", (("instructions", 0, 1),)),
-            ("GenuineIntel,6,85,7", "tma_info_thread_ipc", (("INST_RETIRED.ANY", 4, 0xC0),)),
-            ("GenuineIntel,6,143,8", "tma_info_thread_ipc", (("instructions:u", 0, 1),)),
-        ):
-            self.compare(
-                RandomWindows([[CYCLES, *members]], cpuid=cpuid, threads=("0-1",)),
-                {metric: lambda c, name=members[0][0]: c[name] / c["cycles"]},
-                "-M",
-                metric,
-            )
-
     def test_groups(self):
         """Events in two groups are related by the cycles that both count.
 
@@ -274,11 +260,6 @@ STALLS = {
     "EXE_ACTIVITY.2_PORTS_UTIL": (0, 0),
     "CYCLE_ACTIVITY.STALLS_L1D_MISS": (120, 100),
 }
-# the values of MEMORY in percent by Intel's method, calculated by hand
-BACKEND = 100 * (1 - 80 / 1600 - (400 + 4 * 5) / 1600)
-IN_MEMORY = BACKEND * 200 / (220 + 20)
-
-
 CODES = {  # codes of Arm's events; both programs know some events by code
     "STALL_FRONTEND": 0x23,
     "STALL_BACKEND": 0x24,
@@ -287,9 +268,6 @@ CODES = {  # codes of Arm's events; both programs know some events by code
     "L2D_CACHE_REFILL": 0x17,
     "BR_MIS_PRED_RETIRED": 0x22,
 }
-
-
-FIRST_LEVEL = "backend_bound", "bad_speculation", "frontend_bound", "retiring"
 
 
 class Tree(unittest.TestCase):
@@ -367,50 +345,6 @@ class Tree(unittest.TestCase):
                 ("tma_retiring", False, []),
             ],
         )
-
-    def test_values(self):
-        """The values are those of the method; the text has the numbers, units and marks."""
-        path = self.skylake()
-        row = {
-            row["address"]: row
-            for row in report("-i", path, "-M", "TopdownL1", "--tree")["functions"]
-        }[MEMORY]
-        expected = {
-            "tma_backend_bound": BACKEND,
-            "tma_memory_bound": IN_MEMORY,
-            "tma_core_bound": BACKEND - IN_MEMORY,
-            "tma_l1_bound": 100 * (200 - 120) / 400,
-            "tma_store_bound": 0,
-        }
-        for name, value in expected.items():
-            self.assertAlmostEqual(row["metrics"][name], value, 9)
-        columns = report("-i", path, "-M", "TopdownL1,TopdownL2")["columns"]
-        found = {one["name"]: (one["role"], one["unit"], one.get("parent")) for one in columns}
-        for one in FIRST_LEVEL:
-            self.assertEqual(found[f"tma_{one}"], ("slots", "percent", None))
-        for one in "tma_core_bound", "tma_memory_bound":
-            self.assertEqual(found[one], ("rate", "percent", "tma_backend_bound"))
-        trees, said = self.text(path, "-M", "TopdownL1")
-        memory = trees[f"{MEMORY:#x}"]
-        self.assertEqual(
-            [line.split()[:3] for line in memory[:3]],
-            [
-                [">", "tma_backend_bound", f"{BACKEND:.1f}"],
-                [">", "tma_core_bound", f"{BACKEND - IN_MEMORY:.1f}"],
-                [">", "tma_memory_bound", f"{IN_MEMORY:.1f}"],
-            ],
-        )
-        self.assertTrue(memory[0].endswith(" %"))
-        indents = [len(line) - len(line.lstrip(" >")) for line in memory]
-        self.assertEqual(indents, [4, 6, 6, 8, 8, 4, 4, 4])
-        self.assertEqual(len(trees[f"{FETCH:#x}"]), 4)
-        for part in "tma_core_bound", "tma_l1_bound", "tma_frontend_bound":
-            self.assertIn(
-                f"perf functions: the parts of {part} were not recorded: "
-                f"record them with perf functions record -M {part}_group",
-                said,
-            )
-        self.assertEqual(len(said), 3)
 
     def test_intervals_and_weak_values(self):
         """Both are as in the table: --ci gives each interval; a ? follows a weak value."""
@@ -547,40 +481,6 @@ class Tables(unittest.TestCase):
         self.assertGreaterEqual(found, number)
         self.assertEqual(different, 0)
         self.assertGreater(same + undefined, 0.9 * number)
-
-    def test_every_cpu_is_found(self):
-        """A sums file gets the last metric in the folder of each Arm CPU and of some x86 CPUs."""
-        rows = [
-            line.split(",")
-            for line in (TABLES / "arm64/mapfile.csv").read_text().splitlines()
-            if ",core" in line
-        ]
-        cpus = [(cpuid, TABLES / "arm64" / folder) for cpuid, _, folder, _ in rows]
-        cpus += [
-            (cpuid, TABLES / "x86" / folder)
-            for cpuid, folder in (
-                ("GenuineIntel,6,85,4", "skylakex"),
-                ("GenuineIntel,6,85,7", "cascadelakex"),
-                ("GenuineIntel,6,106,6", "icelakex"),
-                ("GenuineIntel,6,143,8", "sapphirerapids"),
-                ("GenuineIntel,6,151,2", "alderlake"),
-                ("AuthenticAMD,23,49,0", "amdzen2"),
-                ("AuthenticAMD,25,17,1", "amdzen4"),
-                ("AuthenticAMD,26,2,1", "amdzen5"),
-            )
-        ]
-        asked = 0
-        for cpuid, folder in cpus:
-            names = self.metrics_of(folder)
-            if not names:
-                continue
-            asked += 1
-            path = RandomWindows([[CYCLES]], windows=2, cpuid=cpuid).write(DATA / "cpu.data")
-            with self.subTest(cpuid=cpuid):
-                self.assertIn(
-                    names[-1], report("-i", path, "-M", names[-1])["functions"][0]["metrics"]
-                )
-        self.assertGreater(asked, 12)
 
 
 # Replaces perf_event_open(2): opens any event, and up to COUNTERS of them in a group.

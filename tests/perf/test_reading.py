@@ -168,22 +168,6 @@ class Groups(unittest.TestCase):
             totals.append(sum(row["windows"]["matched"] for row in rows))
         self.assertEqual(totals, [119, 118])
 
-    def test_cut_file(self):
-        """Without its end, a file is cut, though the samples tell the groups."""
-        group = self.group("cycles", "instructions")
-        self.take(pw.Writer([group]), group).write(DATA / "whole.data")
-        raw = (DATA / "whole.data").read_bytes()
-        # the size of the events is that of a recording which has not ended
-        unfinished = raw[:48] + bytes(8) + raw[56:]
-        for content in raw[:-1], raw[:-200], raw[:-2000], unfinished:
-            (DATA / "cut.data").write_bytes(content)
-            done = report(DATA / "cut.data")
-            self.assertEqual((done.returncode, done.stdout), (255, ""))
-            # newer perf may refuse the header before perf functions sees it
-            self.assertRegex(
-                done.stderr, "cut short or damaged, record again|incompatible file format"
-            )
-
 
 class Throttled(unittest.TestCase):
     """Before Linux 6.16 a throttled member stands still alone. Each tenth instruction is a miss."""
@@ -263,19 +247,6 @@ class Throttled(unittest.TestCase):
         done = report(recording.write(DATA / "exit.data"))
         return json.loads(done.stdout)["functions"]
 
-    def test_event_samples(self):
-        """They are too few, and a message says so."""
-        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.CPU | pw.IDENTIFIER
-        event = pw.Event("cache-misses", 0, 3, [1], 100, sample_type=kinds, read_format=0)
-        recording = Recording([[event]])
-        for kind in pw.THROTTLE, pw.UNTHROTTLE:
-            recording.sample(F, 100)
-            recording.writer.throttle(kind, recording.where(), 1)
-        recording.sample(F, 100)
-        done = report(recording.write(DATA / "samples.data"))
-        self.assertIn("events were throttled 1 times", done.stderr)
-        self.assertIn("samples of these events are missing", done.stderr)
-
 
 class Guests(unittest.TestCase):
     def test_rows(self):
@@ -332,23 +303,6 @@ class Messages(unittest.TestCase):
             writer.write_pipe(DATA / "newer.pipe")
             for path in DATA / "newer.data", DATA / "newer.pipe":
                 self.refused(path, f"written by a newer perf{of}: read it with that one")
-
-    def test_features_of_a_newer_perf(self):
-        """They do no harm, unless something else cannot be read."""
-
-        class Newer(pw.Writer):
-            def features(self) -> dict[int, bytes]:
-                return {**super().features(), 60: b"new data"}
-
-        for damage in (b"", bytes(16)):
-            windows = Windows()
-            windows.window(0x1000)
-            writer = Newer(windows.groups, [*windows.writer.records, damage])
-            writer.write(DATA / "features.data")
-            if damage:
-                self.refused(DATA / "features.data", "written by a newer perf")
-            else:
-                self.assertEqual(report(DATA / "features.data").returncode, 0)
 
     def test_no_counts(self):
         kinds = pw.Event("", 0, 0, []).sample_type ^ pw.READ

@@ -94,17 +94,6 @@ class Options(Case):
         self.report("--inline", self.one, inlined)
         self.report("--inline", self.one, "--interval", 1)
 
-    def test_browser(self):
-        """It is not another form of output."""
-        reason = "--tui browses a table: leave out -j, -x, --sums, --tree and comparisons"
-        for options in (
-            *(("-j",), ("-x", ","), ("--sums", "-"), ("-M", "all", "--tree")),
-            ("--diff", self.one),
-        ):
-            self.assert_refused(reason, "--tui", *options, self.one)
-            if "--tree" not in options:
-                self.assertTrue(self.report("--tui", "--stdio", *options, self.one))
-
 
 class Input(Case):
     def refused_input(self, command: str, status: int = 255) -> str:
@@ -163,28 +152,6 @@ class Input(Case):
             bad.write_bytes(content)
             for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
                 self.assertIn(reason, self.refused_input(command))
-
-
-class Record(unittest.TestCase):
-    def test_window_as_long_as_the_period(self):
-        """Only a longer one is refused."""
-        own = "-e{cycles/period=300/,instructions}:uS", "--window=300"
-        for options in ("--window=999700",), ("-c300",), own:
-            options = "-v", "-o", DATA / "record.data", *options, "true"
-            done = run(PERF, "functions", "record", *options)
-            self.assertIn("calling: perf record", done.stdout)
-            self.assertNotIn("is longer than the period", done.stdout)
-
-
-class Commands(unittest.TestCase):
-    def test_unknown(self):
-        for name, hint in (
-            ("diff", "compare with perf functions report --diff BEFORE AFTER"),
-            ("nosuch", "there are record, report and top, see perf functions -h"),
-        ):
-            done = run(PERF, "functions", name, "a.data", stderr=-1)
-            reason = f"perf functions: unknown command '{name}': {hint}\n"
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", reason))
 
 
 if __name__ == "__main__":

@@ -206,26 +206,6 @@ class Reading(Sums):
         windows = must(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
         self.assertNotIn("# source", windows)
 
-    def test_refusals(self):
-        _, done = self.run_program(7, False, 20)
-        path, file = DATA / "plain.data", DATA / "plain.sums"
-        done.write(path, self.libraries)
-        must(PERF, "functions", "report", path, "--sums", file)
-        for arguments, message in (
-            (["--source", "windows", path], "no counter group: record with"),
-            (["--source", "windows", file], "no sums of --source windows: leave it out"),
-            (
-                ["--source", "records", path],
-                "no source records, there are: windows samples branches",
-            ),
-            (["--source", "branches", path], "no cycles with records of all branches"),
-            (["--share", "samples", path], "no share mode samples, there are: auto"),
-            (["--by", "callchain", path], "use perf functions record --call-graph fp"),
-        ):
-            result = run(PERF, "functions", "report", *arguments, stderr=-1)
-            self.assertEqual((result.returncode, result.stdout), (255, ""))
-            self.assertIn(message, result.stderr)
-
 
 class Interrupted(Recording):
     """A leader that alternates, and a member that samples."""
@@ -366,21 +346,6 @@ class Truth(Sums):
         self.assertIn((0x2000, "CPI"), missed["samples"])
         self.assertIn((0x1000, "BM/KI"), missed["samples"])
 
-    def test_note_of_windows(self):
-        """Nobody has to act on windows from which no value comes."""
-        path = Late().write(DATA / "late.data")
-        for source, is_noted in ("best", False), ("samples", False), ("windows", True):
-            for options in (), ("--correct",):
-                words = *options, "--source", source, path
-                done = run(PERF, "functions", "report", *words, stderr=-1)
-                self.assertEqual("windows of cycles end 60.0 events late" in done.stderr, is_noted)
-        words = "--correct", path
-        self.assertIn(
-            "--correct changes windows, but no value comes from them: leave it out, or add"
-            " --source windows\n",
-            run(PERF, "functions", "report", *words, stderr=-1).stderr,
-        )
-
     def test_precise(self):
         """Samples of precise events are not late, so skid does not widen their intervals."""
         precise = "instructions", "branch-misses"
@@ -430,48 +395,6 @@ class Truth(Sums):
             for frequency in False, True:
                 with self.subTest(samples=samples, frequency=frequency):
                     self.check(frequency, samples, max(self.REPEATS * 100 // (samples + 100), 2))
-
-    def test_metrics_of_vendors(self):
-        """perf's table has IPC for this CPU; its error is that of the ratio of two counts."""
-        _, done = self.run_program(8, False, 1000)
-        path = DATA / "metrics.data"
-        done.write(path, self.libraries, cpuid="0x00000000410fd490")
-        values, errors = {}, {}
-        for options in ("-M", "ipc"), ("--sort", "#"):
-            for row in report(path, *options)["functions"]:
-                if row["symbol"] == self.names[0]:
-                    values.update(row["metrics"])
-                    errors.update(row["errors"])
-        self.assertAlmostEqual(values["ipc"] * values["CPI"], 1, 9)
-        relative = errors["ipc"] / values["ipc"], errors["CPI"] / values["CPI"]
-        self.assertAlmostEqual(relative[0] / relative[1], 1, 1)
-
-    def test_comparison(self):
-        """Runs of one program hardly differ; a program whose function is slower does."""
-        files = []
-        for number, factor in enumerate((1, 1, 1, 2)):
-            rng = random.Random(9)
-            functions = program(rng, len(self.names))
-            first = functions[0]
-            functions[0] = first._replace(
-                cycles=factor * first.cycles,
-                rates=(1, *(rate / factor for rate in first.rates[1:])),
-            )
-            clocks = [Clock(period) for period in (20011, 15013, 101, 103)]
-            done = Run(random.Random(number), functions, clocks, 2000 * PERIOD)
-            files.append(DATA / f"run-{number}.data")
-            done.write(files[-1], self.libraries)
-        for after, changed in (files[1:3], False), (files[3:], True):
-            found = report("--single-run", "--before", files[0], "--after", *after)["functions"]
-            cpi = next(row for row in found if row["symbol"] == self.names[0])
-            self.assertEqual(cpi["metrics"]["CPI"]["significant"], changed)
-            if not changed:
-                values = [row["metrics"][name] for row in found for name in (*SHARES, *RATES)]
-                number = sum(value["significant"] for value in values)
-                self.assertLess(number, 0.1 * len(values))
-        limit = "--fail-on", "CPI>20%", "--single-run", "--before", files[0], "--after"
-        self.assertEqual(run(PERF, "functions", "report", *limit, files[1]).returncode, 0)
-        self.assertEqual(run(PERF, "functions", "report", *limit, files[3]).returncode, 2)
 
     def test_exact(self):
         """Limits at which 3 or more, or 3 or fewer, of 13 samples are 2.5 % probable."""
@@ -564,21 +487,6 @@ class Mixed(unittest.TestCase):
         for source in both.split():
             self.check_limit((source, both), "CPI>5%", 2, "CPI of hot", "--source", source)
 
-    def test_limit_of_one_side(self):
-        """It is no limit if only one side has its column."""
-        old, new = (self.sums(f"pf-{events}", "windows", 1.5, events) for events in (2, 3))
-        for sides, lacking in ((old, new), "before"), ((new, old), "after"):
-            done = run(
-                *(PERF, "functions", "report", "--fail-on", "PF/KI>5%", "--diff", *sides),
-                stderr=-1,
-            )
-            self.assertEqual((done.returncode, done.stdout), (255, ""))
-            self.assertEqual(
-                done.stderr,
-                f"perf functions: --fail-on PF/KI: the runs {lacking} have no value of it: "
-                "record the same events before and after, for long enough\n",
-            )
-
     def test_order_of_events(self):
         """Recordings of the same events add up, whichever event samples first."""
         kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
@@ -595,41 +503,6 @@ class Mixed(unittest.TestCase):
         for inputs in paths, paths[::-1]:
             (row,) = report(*inputs)["functions"]
             self.assertEqual((row["samples"], row["metrics"]["CPI"]), (80, 1))
-
-    def test_change(self):
-        """No change is significant between values of two sources, whose errors differ."""
-        files = self.sums("w", "windows", 1.5), self.sums("s", "samples", 6)
-        for sides in files, files[::-1]:
-            for row in report("--diff", *sides)["functions"]:
-                for name in "CPI", "%CY", "%I":
-                    change = row["metrics"][name]
-                    self.assertEqual((change["interval"], change["significant"]), (None, False))
-        self.assertIn(
-            "values from different sources have no 95 % interval",
-            run(PERF, "functions", "report", "--diff", *files, stderr=-1).stderr,
-        )
-
-    def test_other_windows(self):
-        """A message says that the sides have other windows, if a value comes from windows."""
-        for events, is_said in (2, False), (3, True):
-            lines = self.lines("windows", 1.5, events, 2000) + self.lines("samples", 1.5, 2, 2000)
-            text = "\n".join(("perf-function-sums 5", "by\tsymbol\t0", *lines, "end\n"))
-            files = DATA / "short.sums", DATA / "long.sums"
-            for path, window in zip(files, ("300", "30000")):
-                path.write_text(text.replace("\t300\t", f"\t{window}\t"))
-            done = run(PERF, "functions", "report", "--diff", *files, stderr=-1)
-            self.assertEqual("recorded with different periods" in done.stderr, is_said)
-
-    def test_runs(self):
-        """A run without the source of its side says nothing of how far runs differ."""
-        runs = [
-            self.sums(f"run-{number}", "windows samples", 1.5 + number / 5) for number in range(3)
-        ]
-        after = "--after", self.sums("after", "windows samples", 6)
-        alone = report("--before", *runs, *after)["run_deviations"]["CPI"]
-        self.assertGreater(alone, 0)
-        runs.insert(1, self.sums("other", "windows", 3))
-        self.assertEqual(report("--before", *runs, *after)["run_deviations"]["CPI"], alone)
 
     def test_adding_up(self):
         """Values of a source are those of the inputs that have it, and a message says so."""
@@ -664,29 +537,6 @@ class Mixed(unittest.TestCase):
         sides = "--before", both, "--after", both, plain
         done = run(PERF, "functions", "report", *sides, stderr=-1)
         self.assertIn("perf functions: after: only some inputs have event samples", done.stderr)
-
-    def test_share(self):
-        """Share modes choose windows. A message says if no value comes from them."""
-        both, plain = (
-            self.sums(f"share-{number}", source, 1.5)
-            for number, source in enumerate(("windows samples", "samples"))
-        )
-        expected = must(PERF, "functions", "report", plain, stderr=-1)
-        for options, path, mode in (
-            (("--share", "none"), plain, "none"),
-            (("--share", "discard"), plain, "discard"),
-            (("--share", "discard", "--source", "samples"), both, "discard"),
-            (("--share", "auto"), plain, ""),
-            (("--share", "discard"), both, "discard"),
-        ):
-            done = run(PERF, "functions", "report", *options, path, stderr=-1)
-            self.assertEqual((done.returncode, done.stdout), (0, expected))
-            message = (
-                f"perf functions: --share {mode} chooses windows, but no value comes from them: "
-                "leave it out"
-            )
-            advice = "" if path == plain or len(options) > 2 else ", or add --source windows"
-            self.assertEqual(done.stderr, f"{message}{advice}\n" if mode else "")
 
 
 class Record(unittest.TestCase):
