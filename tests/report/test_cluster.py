@@ -14,13 +14,11 @@ import socket
 import subprocess
 import time
 import unittest
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import eventsamples, fleet, servers
+from tests.harness import fleet, servers
 from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
-from tests.harness.simulation import Libraries
 
 MINUTES = 1
 
@@ -203,16 +201,6 @@ class Cluster(Workers):
         half = DATA / "half.sums"
         must(PERF, "functions", "report", "--sums", half, *FILES[::2])
         self.assert_sums(self.cluster(half, *FILES[1::2]), empty=["empty"])
-
-    def test_event_samples(self):
-        libraries, true = Libraries(DATA / "libraries"), Counter()
-        paths = [DATA / f"samples-{number}.data" for number in range(8)]
-        for number, path in enumerate(paths):
-            true += eventsamples.record(path, libraries, number)
-        done = self.cluster(*paths)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
-        table = json.loads(must(PERF, "functions", "report", self.out, "-j"))["functions"]
-        self.assertEqual(eventsamples.counts_of(table), true)
 
     def test_spans_of_a_large_recording(self):
         """Each window counts once, and so do losses and throttling.

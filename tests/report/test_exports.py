@@ -171,23 +171,6 @@ class Pprof(Case):
                     several += len(found)
         self.assertGreater(several, 20)
 
-    def test_weak_values(self):
-        """A label of a sample tells which metrics its windows do not support."""
-        simulation, path = self.recording(3, by="callchain")
-        table = perf_table("--by", "callchain", "--share", simulation.share, path)
-        event = table["groups"][0]["events"][0]
-        every, told = set(traces(self.profile, event)), 0
-        for metric in ("CPI", "%CY", "%I", "DIS"):
-            weak = {
-                row["symbol"].replace("\t", " ")
-                for row in table["functions"]
-                if metric in row["weak"] and row["events"][event]["count"]
-            }
-            found = traces(self.profile, event, f"-tagfocus=weak=^{metric}$")
-            self.assertEqual(set(found), weak, metric)
-            told += set() < set(found) < every
-        self.assertGreater(told, 0)
-
     def test_time(self):
         """Samples of 61 s end when the file is written, or at the time that a clock tells."""
         written, told = 1_800_000_000, 1_700_000_000
@@ -330,16 +313,6 @@ class OpenMetrics(Case):
         ]
         self.assertEqual({*weak}, {0, 1})
         self.assertEqual(sum(weak), sum(len(row["weak"]) for row in rows))
-
-    def test_events(self):
-        """They add up to what the generator has counted."""
-        (host, path), *_ = self.hosts(1)
-        text = must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
-        counts = self.samples(text)["perf_functions_events"].items()
-        for place, event in enumerate(fleet.EVENTS):
-            told = sum(value for key, value in counts if ("event", event) in key)
-            counted = sum(one.counts[place] for one in host.intervals if not one.is_broken)
-            self.assertEqual(told, counted)
 
     def test_files_of_several_services(self):
         """All can be in the folder that a node exporter reads: no series is in two of them."""

@@ -316,29 +316,6 @@ class Tables(Case):
             self.assertIn(expected, title)
             self.assertIn(column["meaning"], title)
 
-    def test_says_where_values_come_from(self):
-        """Of branch records, perf annotate shows more."""
-        table = reports.table(NAMES[:1])
-        for column in table["columns"]:
-            column["source"] = "branches" if column["name"] == "CPI" else "samples"
-        table["samples"] = table["functions"][0]["samples"] = 4711
-        table["windows"]["samples"] = 0
-        table["groups"] = [{**table["groups"][0], "share": "samples"}]
-        for path, said in (page("records", table), True), (self.page, False):
-            self.open(path)
-            facts = self.browser.one("#facts").text
-            self.assertEqual("samples\n4\u202f711" in facts, said)
-            self.assertEqual("discarded windows" in facts, not said)
-            self.browser.one("#facts summary").click()
-            facts = self.browser.one("#facts").text
-            self.assertEqual("samples of each event" in facts, said)
-            titles = [cell.get_attribute("title") for cell in self.browser.all("#table td")]
-            self.assertEqual(any(re.search("CPI.*from branch records", t) for t in titles), said)
-            self.assertEqual(any("from event samples" in title for title in titles), said)
-            self.browser.one("#table tbody tr.row").click()
-            detail = self.browser.one("tr.detail").text
-            self.assertEqual(f"perf annotate -s '{NAMES[0]}'" in detail, said)
-
     def test_keyboard_alone(self):
         self.open(self.page)
         every = self.names()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.harness import reports, servers, stacks
+from tests.harness import reports, servers
 from tests.harness.env import PERF, TOP, must, run
 from tests.harness.reports import DATA, NAMES, REPORT, report
 from tests.harness.simulation import Libraries, Simulation
@@ -128,52 +128,6 @@ class Recordings(unittest.TestCase):
         self.assertGreater(several, 2)
         self.assertGreater(inclusive, 2)
 
-    def nodes(self, path: Path, *options: object) -> dict[tuple[str, ...], dict]:
-        """The frames of a recording's page, with what perf's rows have."""
-        must(REPORT, "--html", DATA / "stacks.html", *options, path)
-        graph = self.data(DATA / "stacks.html")["flame"]
-        found, nodes = {}, [((), graph["root"])]
-        while nodes:
-            above, node = nodes.pop()
-            found[above] = {key: node[key] for key in ("windows", "metrics", "intervals", "weak")}
-            nodes += [((*above, child["name"]), child) for child in node["children"]]
-        return found
-
-    # each call of beta's callees is as long as a window, so a window ends in the other callee
-    CALLS: stacks.Calls = {
-        "gamma": [(1500, 1), "beta"],
-        "beta": ["alpha", "twice"] * 2,
-        "alpha": [(50, 6)],
-        "twice": [(100, 3)],
-    }
-
-    def test_frames_with_all_that_they_call(self):
-        """Frames have the rates of --children, which are true where no window stays in a callee.
-
-        Frames without callees have the windows of their chains.
-        """
-        program = stacks.Program(self.CALLS)
-        path, sums = program.record(1, 4000, "page"), DATA / "stacks.sums"
-        must(PERF, "functions", "report", "-i", path, "--by=callchain", "--sums", sums, stderr=-1)
-        of_chains, found = self.nodes(sums), self.nodes(path)
-        told = must(PERF, "functions", "report", "-i", path, "--children", "-j", stderr=-1)
-        rows = {row["symbol"]: row for row in json.loads(told)["functions"]}
-        for above in (), ("gamma",), ("gamma", "beta"):
-            name = above[-1] if above else "[all]"
-            one, row, done = found[above], rows[name], program.done[name]
-            with self.subTest(name):
-                for member in one:
-                    self.assertEqual(one[member], row[member])
-                true = done["cycles"] / done["instructions"]
-                self.assertAlmostEqual(one["metrics"]["CPI"] / true, 1, delta=0.03)
-        above = "gamma", "beta"
-        self.assertGreater(found[above]["windows"]["matched"], 800)
-        # chains alone have the rate of all windows that begin there, even those that leave
-        self.assertEqual(of_chains[above]["windows"]["matched"], 0)
-        self.assertLess(of_chains[above]["metrics"]["CPI"], 3.4)
-        for name in self.CALLS["beta"]:
-            self.assertEqual(found[*above, name], of_chains[*above, name])
-
     def test_any_name_in_a_call_chain(self):
         names = [
             name for name in (*reports.NASTY, "back\\slash", "next\x85line") if ";" not in name
@@ -194,59 +148,6 @@ class Recordings(unittest.TestCase):
                 **{("main", name): [2700, 9] for name in names},
             },
         )
-
-    def test_plain_table_is_perfs(self):
-        simulation = Simulation(1, self.libraries, events=3)
-        simulation.run(300, DATA / "plain.data")
-        for options in ((), ("--by", "dso"), ("--comm", "sh")):
-            done = report(*options, DATA / "plain.data")
-            self.assertEqual(
-                (done.returncode, done.stdout),
-                (
-                    0,
-                    must(
-                        PERF,
-                        "functions",
-                        "report",
-                        *options,
-                        DATA / "plain.data",
-                        stderr=subprocess.DEVNULL,
-                    ),
-                ),
-            )
-        must(REPORT, "--sums", DATA / "plain.sums", DATA / "plain.data")
-        self.assertEqual(report(DATA / "plain.sums").stdout, report(DATA / "plain.data").stdout)
-        must(REPORT, "--html", DATA / "plain.html", DATA / "plain.data", DATA / "plain.data")
-        data = self.data(DATA / "plain.html")
-        truth = json.loads(
-            must(
-                PERF,
-                "functions",
-                "report",
-                "-j",
-                DATA / "plain.data",
-                DATA / "plain.data",
-                stderr=subprocess.DEVNULL,
-            )
-        )
-        text = must(
-            PERF,
-            "functions",
-            "report",
-            "-F",
-            "#",
-            DATA / "plain.data",
-            DATA / "plain.data",
-            stderr=subprocess.DEVNULL,
-        )
-        names = [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
-        self.assertEqual([row["label"] for row in data["table"]["rows"]], names)
-        self.assertTrue(
-            {"twice [libone.so]", "twice [libtwo.so]"}
-            <= {re.sub(" 0x[0-9a-f]+", "", name) for name in names}
-        )
-        for row, function in zip(data["table"]["rows"], truth["functions"]):
-            self.assertEqual(row, {member: function[member] for member in row})
 
     def test_timeline(self):
         """Each interval has the values of a table of that time alone."""
