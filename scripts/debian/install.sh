@@ -53,7 +53,7 @@ declare -A packages_for=(
 	[bench]="python3-numpy chromium chromium-driver python3-selenium"
 	[deb]="build-essential debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	# golang-go has pprof
-	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev
+	[all]="mmdebstrap sparse python3-sphinx python3-yaml clang libclang-rt-dev
 		golang-go $(compilers)"
 	[fresh]="ca-certificates mmdebstrap"
 )
