@@ -325,9 +325,8 @@ class Samples(unittest.TestCase):
         )
         for kernel, jitter in ("plain", 0), ("pmu", 21):
             found = attrs(f"samples-{kernel}")
-            self.assertEqual(
-                [sampling(attr) for attr in found], [("1000 Hz", 0, 0, 0), ("1000 Hz", 0, jitter, 0)]
-            )
+            expected = [("1000 Hz", 0, 0, 0), ("1000 Hz", 0, jitter, 0)]
+            self.assertEqual([sampling(attr) for attr in found], expected)
             self.assertNotIn("READ", found[0]["sample_type"].split("|"))
 
     def test_rates(self):

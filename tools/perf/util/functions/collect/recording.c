@@ -1180,7 +1180,7 @@ static int scale_samples(struct recording *recording, struct function_table *tab
 			continue;
 		scale = scale_of(own);
 		is_random = attr->jitter_alternate_period && (scale || !attr->freq);
-		/* Of a frequency, only the kernel knows the period that a first interval is drawn from. */
+		/* Only the kernel knows the period from which that of a frequency is drawn. */
 		few = !is_random ? FEW_PER_THREAD : attr->freq;
 		is_scarce = attr->inherit && (attr->freq || attr->sample_period > 1) &&
 			    own->nr_samples < few * recording->nr_tasks;
