@@ -262,8 +262,10 @@ class Machine(unittest.TestCase):
                         held[low <= true <= high] += 1
                         self.assertLess(true / 3, value, (length, name, metric))
                         self.assertLess(value, true * 3, (length, name, metric))
-        self.assertGreater(held[True], 20)
-        self.assertLess(held[False], 3, held)
+        self.assertGreater(held[True], 14)
+        # if a share of one function misses, so does that of the other: chance alone makes three of
+        # such pairs miss in one of 200 runs
+        self.assertLess(held[False], 5, held)
 
 
 if __name__ == "__main__":

@@ -1173,17 +1173,16 @@ static int scale_samples(struct recording *recording, struct function_table *tab
 		const struct perf_event_attr *attr = &evsel->core.attr;
 		const struct functions_evsel *own = evsel->priv;
 		bool is_scarce, is_random;
-		unsigned int few;
 		double scale;
 
 		if (err || !own || !own->samples)
 			continue;
 		scale = scale_of(own);
-		is_random = attr->jitter_alternate_period && (scale || !attr->freq);
-		/* Only the kernel knows the period from which that of a frequency is drawn. */
-		few = !is_random ? FEW_PER_THREAD : attr->freq;
-		is_scarce = attr->inherit && (attr->freq || attr->sample_period > 1) &&
-			    own->nr_samples < few * recording->nr_tasks;
+		/* A frequency begins each process with a period that only the kernel knows. */
+		is_random = attr->jitter_alternate_period && !attr->freq;
+		is_scarce = attr->inherit && !is_random &&
+			    (attr->freq || attr->sample_period > 1) &&
+			    own->nr_samples < FEW_PER_THREAD * recording->nr_tasks;
 		if (scale) {
 			err = collect_group__scale(own->samples, own->sample_slot, scale);
 			table->is_scaled |= fabs(scale - 1) > MOST_DIFFERENCE;
