@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-RECORD_LOST, RECORD_THROTTLE, RECORD_SAMPLE, RECORD_AUX, RECORD_AUXTRACE = 2, 5, 9, 11, 71
+RECORD_SAMPLE, RECORD_AUX, RECORD_AUXTRACE = 9, 11, 71
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
     1 << bit for bit in range(5)
 )
