@@ -16,6 +16,8 @@ from operator import or_
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from tests.harness.env import BASE, CHECK, LINUX, must
 from tests.harness.pristine import WALK, held, work_tree
 
@@ -164,9 +166,11 @@ def changed() -> list[str]:
     return [name for name in names if not name.startswith("tools/")]
 
 
-def setUpModule() -> None:
-    unittest.enterModuleContext(held())
-    work_tree()
+@pytest.fixture(scope="module", autouse=True)
+def own_work_tree():
+    with held():
+        work_tree()
+        yield
 
 
 class Builds(unittest.TestCase):

@@ -10,6 +10,8 @@ from email.message import Message
 from fnmatch import fnmatch
 from pathlib import Path
 
+import pytest
+
 from tests.harness import machines
 from tests.harness.env import (
     ARCH,
@@ -52,14 +54,13 @@ def addresses(mail: Message, field: str) -> set[str]:
     return {address for _, address in email.utils.getaddresses(mail.get_all(field, []))}
 
 
-def setUpModule() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def own_work_tree():
     pristine()
-    unittest.enterModuleContext(held())
-    work_tree()
-
-
-def tearDownModule() -> None:
-    git("checkout", "--quiet", "--detach", "pristine")
+    with held():
+        work_tree()
+        yield
+        git("checkout", "--quiet", "--detach", "pristine")
 
 
 class Mails(unittest.TestCase):
