@@ -13,7 +13,7 @@ from itertools import count, pairwise
 
 from tests.harness import perfdata
 from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, functions, in_guest, must, run, words
+from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, run, words
 from tests.harness.machines import RECORD
 from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
 
@@ -49,6 +49,13 @@ record frequency-100.data '{{cycles/freq=100,alt-period={WINDOW},alt-period-coun
 perf record -q -F 1000 -T --sample-cpu -m 16M -o frequency.data -e '{{cycles/alt-period={WINDOW}/,instructions}}:uS' -- \\
 	benchmark 0 1 > /dev/null
 mv frequency.data /share/frequency-1000.data
+profile() {{
+	perf record -q -T -m 16M -o profile.data "$@" -e cycles:u -- benchmark 0 1 > /dev/null
+}}
+profile; mv profile.data /share/plain-frequency.data
+profile --alt-period; mv profile.data /share/option-frequency.data
+profile -c 199700; mv profile.data /share/plain-period.data
+profile -c 199700 --alt-period; mv profile.data /share/option-period.data
 """
 )
 
@@ -205,6 +212,30 @@ class Frequency(unittest.TestCase):
             with self.subTest(rate=rate):
                 found = (len(times) - 1) / (times[-1] - times[0]) * 1e9
                 self.assertLess(abs(found / rate - 1), 0.1)
+
+
+class PlainProfile(unittest.TestCase):
+    """perf report shows the same of a recording with --alt-period and of one without it."""
+
+    def check(self, name: str, alternates: bool) -> int:
+        """Shares are those of the benchmark, within chance. Returns the number of cycles."""
+        recording = read(name)
+        fixed = recording.leader().sample_period  # samples with a fixed period do not say it
+        weights = [sample.fields.get("period", fixed) for sample in recording.samples]
+        self.assertEqual({weight == WINDOW for weight in weights[1::2]}, {alternates})
+        options = f"-i {SHARE / name}.data --symfs {BUILD / 'root' / ARCH} --stdio -F period,sym"
+        out = must(PERF, "report", *options.split())
+        rows = {row[1]: int(row[0]) for row in re.findall(r"(?m)^ *(\d+) +\[.\] (\S+)", out)}
+        whole, number = sum(rows.values()), sum(weights) ** 2 / sum(one**2 for one in weights)
+        for function, row in truth().items():
+            error = math.sqrt(row.share * (1 - row.share) / number)
+            self.assertLess(abs(rows[function] / whole - row.share), 4 * error, (name, function))
+        return whole
+
+    def test_a_sample_weighs_as_much_as_its_period(self):
+        for kind in "frequency", "period":
+            plain = self.check(f"plain-{kind}", False)
+            self.assertLess(abs(self.check(f"option-{kind}", True) / plain - 1), 0.01)
 
 
 class Measured(unittest.TestCase):

@@ -65,6 +65,9 @@ test_options()
 {
     refused "'alt-period' needs 'period' or 'freq'" -e "page-faults/alt-period=300/"
     refused "'alt-period-count' needs 'alt-period'" -F 99 -e "page-faults/alt-period-count=2/"
+    refused "takes a number" --alt-period=0
+    refused "takes a number" --alt-period=many
+    refused "less than the period, which is 300" --alt-period -c 300 -e page-faults
 }
 
 # Without one of these reasons a failure is not the fault of the kernel.
@@ -165,12 +168,22 @@ test_frequency()
     [ "$(periods | sed -n 'p;n' | sort -u | wc -l)" -gt 5 ] || fail "the long period is fixed"
 }
 
+# The option needs neither a period nor a frequency.
+test_option()
+{
+    perf record -o "${perfdata}" --per-thread --alt-period -e cycles/name=leader/u \
+        -- perf test -w noploop 1 > /dev/null 2> "${errors}" || fail "cannot use --alt-period"
+    [ "$(periods | sed -n 'n;p' | sort -u)" = 300 ] || fail "other windows by --alt-period"
+    [ "$(periods | sed -n 'p;n' | sort -u | wc -l)" -gt 5 ] || fail "--alt-period at a fixed period"
+}
+
 test_options
 skip_if_not_supported
 test_alternation
 test_jitter
 test_burst
 test_frequency
+test_option
 
 cleanup
 exit 0
