@@ -435,6 +435,7 @@ class Record(unittest.TestCase):
             ("--window 4999701", "a window of 4999701 is longer than the period"),
             (f"-c {2**64 - 1}", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             ("-c 100 -F 100", "-c sets a period and -F a frequency: leave out one of them"),
+            ("--alt-period", "--alt-period is of perf record and alternates members, too"),
             ("--kernel -e cycles", "--kernel does not go with -e"),
             ("-M ipc -e cycles", "-M chooses the events, so it does not go with -e"),
         ):

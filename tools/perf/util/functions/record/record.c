@@ -56,6 +56,7 @@ struct parsed {
 	bool is_quiet;
 	bool kernel;
 	bool windows_only;
+	bool alt_period;
 	bool branches;
 	bool has_branches;	/* the user has chosen them, or not to have them */
 	bool has_filter;	/* other options of perf record choose branches */
@@ -118,6 +119,8 @@ static void note_option(struct parsed *parsed, const struct option *opt, int uns
 	default:
 		if (!strcmp(name, "per-thread"))
 			parsed->is_of_threads = !unset;
+		else if (!strcmp(name, "alt-period"))
+			parsed->alt_period = !unset;
 		break;
 	}
 }
@@ -320,6 +323,10 @@ static bool refuse_options(const struct parsed *parsed)
 			      period > INT64_MAX)) {
 		pr_err("perf functions: --period (-c) takes a number from 1 to %llu\n",
 		       (unsigned long long)INT64_MAX);
+		return true;
+	}
+	if (parsed->alt_period) {
+		pr_err("perf functions: --alt-period is of perf record and alternates members, too: use --window\n");
 		return true;
 	}
 	if (parsed->metrics && !*parsed->metrics) {
