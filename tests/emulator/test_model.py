@@ -20,9 +20,6 @@ MACHINES = "arm64 emulator"
 
 MODEL = TOP / "emulator/model"
 OUT = CHECK / "model"
-BOTTLENECKS = re.findall(
-    r"^static alone \w.*?(\w+)\(void\)$", (TOP / "tests/emulator/bottlenecks.c").read_text(), re.M
-)
 LINE, PAGE = 64, 4096
 (
     OTHER,
@@ -281,50 +278,3 @@ class Decoding(Trace):
                 self.assertEqual(target, re.findall(r"0x([0-9a-f]+)", operands)[-1], word)
             seen.add(expected)
         self.assertEqual(len(seen), 11)
-
-
-class Names(unittest.TestCase):
-    """scripts/debian/name-functions.py"""
-
-    def test_stripped_functions_get_names(self):
-        """Functions get names at the addresses where they began before stripping."""
-        folder = OUT / "names"
-        folder.mkdir(parents=True, exist_ok=True)
-        program = folder / "program"
-        must(
-            *("aarch64-linux-gnu-gcc", "-O2", "-funwind-tables", "-rdynamic"),
-            *("-o", program, TOP / "tests/emulator/bottlenecks.c"),
-        )
-
-        def functions() -> dict[int, str]:
-            lines = must("aarch64-linux-gnu-nm", "--defined-only", program).splitlines()
-            rows = [line.split() for line in lines]
-            return {
-                int(address, 16): name
-                for address, kind, name in rows
-                if kind in "tT" and not name.startswith("$")
-            }
-
-        def loaded() -> str:
-            text = must("aarch64-linux-gnu-readelf", "--segments", "--wide", program)
-            return text.split("Section to Segment")[0]
-
-        before, segments = functions(), loaded()
-        must("aarch64-linux-gnu-strip", program)
-        must(TOP / "scripts/debian/name-functions.py", folder)
-        after = functions()
-        ours = {address: name for address, name in before.items() if name in BOTTLENECKS}
-        self.assertEqual(len(ours), len(BOTTLENECKS))
-        for address in ours:
-            self.assertEqual(after[address], f"f_{address:x}")
-        # a name that the program exports stays
-        self.assertIn("main", after.values())
-        self.assertEqual(loaded(), segments)
-        # a second run changes nothing
-        text = program.read_bytes()
-        must(TOP / "scripts/debian/name-functions.py", folder)
-        self.assertEqual(program.read_bytes(), text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -65,29 +65,21 @@ def predicted(truth: Truth, window: int) -> dict[str, float]:
     return {name: value / sum(rest.values()) for name, value in rest.items()}
 
 
-def check_shares(
-    case: unittest.TestCase,
-    table: Rows,
-    truth: Truth,
-    window: int,
-    event: str = "cycles",
-    most: float = 0.98,
-) -> None:
-    """Asserts that shares of the event, the leader, are right within 4 standard errors.
+def check_shares(case: unittest.TestCase, table: Rows, truth: Truth, window: int) -> None:
+    """Asserts that shares of cycles, the leader, are right within 4 standard errors.
 
-    The functions of the truth must have at least this part of the whole. In share mode auto, where
-    samples have opened windows, the right shares are the truth; in the others predicted() gives
-    them.
+    In share mode auto, where samples have opened windows, the right shares are the truth; in the
+    others predicted() gives them.
     """
     every = {name: row["windows"]["opened"] for name, row in table.items()}
     if any(every.values()):
         shares, weight = {name: row.share for name, row in truth.items()}, 1
     else:
-        every = {name: row["events"][event]["count"] for name, row in table.items()}
+        every = {name: row["events"]["cycles"]["count"] for name, row in table.items()}
         shares, weight = predicted(truth, window), window
     counts = {name: every.get(name, 0) for name in truth}
     # the table, but not the truth, includes start and end of the program
-    case.assertGreater(sum(counts.values()), most * sum(every.values()))
+    case.assertGreater(sum(counts.values()), 0.98 * sum(every.values()))
     windows = sum(counts.values()) / weight
     for name, share in shares.items():
         error = math.sqrt(share * (1 - share) / windows)
@@ -116,31 +108,3 @@ def measured_rates(
         )
         rows[name] = rate, math.sqrt(max(0, squares)) / total[per], total[event]
     return rows
-
-
-def executed(log: str, symbols: str) -> dict[str, int]:
-    """The number of executed instructions of each function, from QEMU's log of blocks (-d exec).
-
-    Blocks must have one instruction each. symbols is the output of `nm`. A block does not count if
-    QEMU stopped before it.
-    """
-    starts = sorted(
-        (int(address, 16), name)
-        for address, kind, name in (
-            line.split() for line in symbols.splitlines() if len(line.split()) == 3
-        )
-        if kind in "tT"
-    )
-    addresses = [address for address, _ in starts]
-    counts: dict[str, int] = {}
-    for stopped, pc in re.findall(
-        (
-            r"^(?:Trace \d+: \S+ \[[0-9a-f]+/|(Stopped) execution of TB chain before \S+"
-            r" \[)([0-9a-f]+)"
-        ),
-        log,
-        re.M,
-    ):
-        name = starts[bisect.bisect_right(addresses, int(pc, 16)) - 1][1]
-        counts[name] = counts.get(name, 0) + (-1 if stopped else 1)
-    return counts

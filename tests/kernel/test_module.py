@@ -2,7 +2,6 @@
 """The module, built from its DKMS package, on Linux 6.12 without the series."""
 
 import json
-import unittest
 
 from bench import experiment
 from tests.harness import modules
@@ -90,7 +89,3 @@ cp /tmp/reproduce/results.json /share/
         ]
         self.assertIn(f"alternative_sample_period: {WINDOW}", shown[0])
         self.assertEqual(*shown)
-
-
-if __name__ == "__main__":
-    unittest.main()

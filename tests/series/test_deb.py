@@ -8,7 +8,7 @@ import shutil
 import unittest
 from pathlib import Path
 
-from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
+from tests.harness.env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
 from tests.harness.truth import LEAVES
 
 SLOW = True
@@ -112,75 +112,6 @@ class Packages(unittest.TestCase):
         )
 
 
-class DebiansConfiguration(unittest.TestCase):
-    """The build keeps Debian's options, and compiles with them what the series changes.
-
-    Whole packages with this configuration would take hours to build.
-    """
-
-    OBJECTS = {
-        "arm64": ("kernel/events/", "drivers/perf/"),
-        "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/"),
-    }
-    # options that may get lost: debug information and its readers, names and abilities of compilers
-    # and libraries, options for another compiler
-    LOST = (
-        "CONFIG_("
-        + "|".join(
-            (
-                ".*DEBUG_INFO",
-                ".*BTF",
-                ".*SCHED_CLASS_EXT",
-                "EXT_.*SCHED",
-                "NET_SCH_BPF",
-                "IO_URING_BPF_OPS",
-                "FUNCTION_TRACE_ARGS",
-                "(CC|GCC|AS|LD|PAHOLE)_VERSION",
-                "PAHOLE_HAS",
-                "(CC|AS)_HAS",
-                "CC_OPT_",
-                "OPENSSL_SUPPORTS",
-                "(.*_)?RELR",
-                "ARM64_LSUI",
-                ".*COMPAT_VDSO",
-                "(.*_)?RUST",
-                "BINDGEN",
-                "AMCC_QT2025_PHY",
-                "DRM_PANIC_SCREEN_QR",
-            )
-        )
-        + ")"
-    )
-
-    def test_options_and_objects(self):
-        for arch, objects in self.OBJECTS.items():
-            with self.subTest(arch):
-                out = CHECK / f"debian-configuration/{arch}"
-                out.mkdir(parents=True, exist_ok=True)
-                config = out / "config"
-                config.write_text(must("scripts/debian/deb.sh", "debian_config", arch))
-                must(
-                    "scripts/build.sh",
-                    "kernel",
-                    LINUX,
-                    out / "linux",
-                    arch,
-                    *objects,
-                    env={"KCONFIG": str(config)},
-                )
-                kept = set((out / "linux/.config").read_text().splitlines())
-                options = re.findall("^CONFIG_.*", config.read_text(), re.M)
-                self.assertGreater(len(options), 5000)
-                self.assertEqual(
-                    [
-                        option
-                        for option in options
-                        if option not in kept and not re.match(self.LOST, option)
-                    ],
-                    [],
-                )
-
-
 class Installed(unittest.TestCase):
     """A guest boots the package's kernel; it has only Debian's packages and these two."""
 
@@ -251,6 +182,3 @@ class InstalledX86(Installed):
 
 
 del Installed  # unittest would run it, too
-
-if __name__ == "__main__":
-    unittest.main()
