@@ -23,7 +23,7 @@ from bench.guest import OUT, SHARE, UNTHROTTLED
 from bench.markdown import prose
 from emulator.compare import by_function, compare
 from tests.harness import branchrecords, fleet
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import BASE, PERF, TOP, in_guest, must
 
 TITLE = "Shares and CPI from branch records"

@@ -91,7 +91,3 @@ class Bottlenecks(unittest.TestCase):
                     ratio = recorded[function][metric] / true[function][metric]
                     self.assertAlmostEqual(ratio, 1, delta=NEAR)
         self.assertEqual(len(found), len(MODELS) * len(BOTTLENECKS))
-
-
-if __name__ == "__main__":
-    unittest.main()

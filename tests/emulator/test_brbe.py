@@ -372,7 +372,3 @@ class Functions(KnownProgram):
                     for column in json.loads(native(path, "--json").stdout)["columns"]
                 }
                 self.assertEqual(columns["CPI"] == "branches", name != "none", columns)
-
-
-if __name__ == "__main__":
-    unittest.main()

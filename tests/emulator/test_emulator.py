@@ -291,7 +291,3 @@ class Truth(Emulator):
             self.assertLess(counts[f"{name}:k"], most, name)
             self.assertGreater(counts[f"{name}:k"], 0.99 * least, name)
             self.assertGreater(least, 0.7 * most, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,8 +12,7 @@ import unittest
 from pathlib import Path
 
 from bench import truth
-from tests.harness import perfdata
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import TOP, must, run
 
 COMM_EXEC = 1 << 13
@@ -105,13 +104,13 @@ class Truth(unittest.TestCase):
         return run("bash", "-c", command, TOP / "emulator/truth.py", *names)
 
     @classmethod
-    def made(cls, writer: pw.Writer, rows: tuple[str, ...]) -> perfdata.Contents:
+    def made(cls, writer: pw.Writer, rows: tuple[str, ...]) -> pw.Contents:
         done = cls.make(writer, rows)
         if done.returncode:
             raise AssertionError(done.stdout)
-        return perfdata.read(Path(cls.folder.name) / "true")
+        return pw.read(Path(cls.folder.name) / "true")
 
-    def counts(self, contents: perfdata.Contents) -> dict[tuple[int, int, int], list[int]]:
+    def counts(self, contents: pw.Contents) -> dict[tuple[int, int, int], list[int]]:
         """The numbers that each sample adds to its thread's counts, by thread, time and address."""
         last: dict[int, list[int]] = {}
         found = {}
@@ -237,7 +236,3 @@ class Compare(unittest.TestCase):
         self.assertEqual(table.split(), expected.split())
         # no share has an interval, and lost has no value
         self.assertIn("windows, 1 of 2; samples, 1 of 1", last)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -94,7 +94,7 @@ def shorten(source: Path, target: Path, most: int) -> None:
     while at < begin + size:
         kind, misc, length = struct.unpack_from("<IHH", data, at)
         body = data[at + 8 : at + length]
-        if kind == perfdata.RECORD_SAMPLE:
+        if kind == perfdata.SAMPLE:
             sample = perfdata.read_sample(body, attrs)
             number = len(sample.branches)
             index = bool(sample.attr.branch_sample_type & perfdata.BRANCH_HW_INDEX)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.simulation import LOADED, Libraries
 
 EVENTS = ("cycles", "instructions", "branch-misses", "cache-misses")

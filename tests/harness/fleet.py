@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness import sumsfile
 from tests.harness.env import must
 

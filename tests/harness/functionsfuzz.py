@@ -1,46 +1,80 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds fuzz_sums.c and fuzz_recordings.c, the fuzzers of perf functions, and their seeds."""
+"""Builds fuzz_functions.c, the fuzzer of perf functions, and its seeds.
 
+clang compiles perf functions again, with the sanitizers. The linker gets that before the objects of
+perf's own build, and takes the first of two definitions. The other objects are not instrumented,
+but the sanitizers see what they do to the heap.
+"""
+
+import re
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness import sumsfile
-from tests.harness.env import BASE
-from tests.harness.parserfuzz import build
+from tests.harness.env import BUILD, LINUX, TOP, must
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
-# compiled with the sanitizers; of the rest of perf they only see its use of the heap
-SUMS = (
-    "functions/text",
-    *(f"functions/collect/{name}" for name in "sums sums-file u192".split()),
-    *(f"functions/estimate/{name}" for name in "columns diff effect interval".split()),
-    *(f"functions/show/{name}" for name in "diff-print json print".split()),
-)
-RECORDINGS = (
-    *SUMS,
-    "functions/record/events",
-    *(
-        f"functions/collect/{name}"
-        for name in "branches recorded-chain recording resolve windows".split()
-    ),
-    *"evlist evsel session".split(),
-    *(("read-delta",) if BASE == "6.12" else ()),  # a part of session on newer bases
+PERF_BUILD, PERF_SOURCE = BUILD / "perf", LINUX / "tools/perf"
+SANITIZERS = "address,undefined"
+# keep the structures of perf's own build, which adds reference counts under a sanitizer
+CLANG = *("clang", "-g", "-O1", "-w", "-D__has_feature(feature)=0"), *(
+    f"-fsanitize=fuzzer-no-link,{SANITIZERS}",
+    "-fno-sanitize-recover=undefined",
 )
 
 
-def build_sums(folder: Path) -> Path:
-    return build(folder, "fuzz_sums", SUMS)
+def compiler_words() -> list[str]:
+    """The compiler options of perf's build, without warnings, optimization and foreign paths."""
+    name, command = re.search(
+        r"^cmd_(\S+) := (.*)$", (PERF_BUILD / "util/.parse-events.o.cmd").read_text(), re.M
+    ).groups()
+    built = name.removesuffix("/util/parse-events.o")
+    source = re.search(r"-I(\S+)/tools/perf\b", command)[1]
+    words = command.replace(built, str(PERF_BUILD)).replace(source, str(LINUX)).split()
+    return [
+        word
+        for word in words
+        if re.match("-[DIU]|-std|-f", word) and not re.search("BUILD_STR|FORTIFY|stack-prot", word)
+    ]
 
 
-def build_recordings(folder: Path) -> Path:
-    return build(folder, "fuzz_recordings", RECORDINGS)
+def rest_of_perf(folder: Path) -> list[object]:
+    """What the linker needs of perf's build, for a program with a main function of its own."""
+    perf = folder / "perf-in.o"
+    must("objcopy", "--redefine-sym", "main=perf_main", PERF_BUILD / "perf-in.o", perf)
+    archives = sorted(PERF_BUILD.glob("*.a")) + sorted(PERF_BUILD.glob("lib*/lib*.a"))
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", must("readelf", "-d", PERF_BUILD / "perf"))
+    libraries = [f"-l:{name}" for name in needed if not name.startswith("ld-")]
+    return [perf, "-Wl,--start-group", *archives, "-Wl,--end-group", *libraries]
+
+
+def build(folder: Path) -> Path:
+    """Builds the fuzzer in a folder; returns it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = [TOP / "tests/harness/fuzz_functions.c", PERF_SOURCE / "builtin-functions.c"]
+    sources += sorted((PERF_SOURCE / "util/functions").rglob("*.c"))
+    sources += [PERF_SOURCE / f"util/{name}.c" for name in ("evlist", "evsel", "session")]
+    units = [folder / f"{number}-{source.stem}.o" for number, source in enumerate(sources)]
+    words = *CLANG, *compiler_words(), "-c", "-o"
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [
+            pool.submit(must, *words, unit, source, cwd=PERF_SOURCE)
+            for unit, source in zip(units, sources)
+        ]
+        for job in jobs:
+            job.result()
+    must(
+        *("clang", f"-fsanitize=fuzzer,{SANITIZERS}", "-Wl,-z,muldefs", "-o", folder / "fuzzer"),
+        *(*units, *rest_of_perf(folder)),
+    )
+    return folder / "fuzzer"
 
 
 def sums_seeds(folder: Path) -> None:
     """Writes sums files of one group and of two."""
-    folder.mkdir(parents=True, exist_ok=True)
     begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
     one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
     counts, values = "9\t7", "2100\t700\t630000\t210000\t70000"
@@ -56,13 +90,13 @@ def sums_seeds(folder: Path) -> None:
     none = rows("0", "0\t0", "0" + 4 * "\t0")
 
     two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
-    (folder / "one").write_text(f"{begin}{one}{intervals}{auto}end\n")
-    (folder / "two").write_text(f"{begin}{one}{intervals}{auto}{two}{none}end\n")
+    # their first byte chooses options
+    (folder / "one").write_text(f"0{begin}{one}{intervals}{auto}end\n")
+    (folder / "two").write_text(f"0{begin}{one}{intervals}{auto}{two}{none}end\n")
 
 
 def recording_seeds(folder: Path) -> None:
     """Writes recordings in pipes for each kind of row, and their features beside folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     features = b""
     recordings = (
         *(windows(), threads(), chains(), late_group(), late_leader()),
@@ -72,7 +106,7 @@ def recording_seeds(folder: Path) -> None:
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
-        for options in *range(7), 24:  # the last one is read live
+        for options in range(10):
             (folder / f"{number}-{options}").write_bytes(bytes([options]) + text)
         features += b"".join(record for kind, record in records(text) if kind == pw.HEADER_FEATURE)
     (folder / "pipe").unlink()

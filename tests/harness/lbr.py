@@ -7,7 +7,7 @@ there are registers overwrite those of the outermost callers, which a sample the
 
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly, build
 from tests.harness.recording import LONG, WINDOW, Recording
 

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 
 LONG, WINDOW = 10000, 300
 
@@ -20,7 +20,7 @@ class Recording:
         comm: str = "program",
         **writer: object,
     ) -> None:
-        """groups: each with its leader first; writer: further fields of perfwrite.Writer."""
+        """groups: each with its leader first; writer: further fields of perfdata.Writer."""
         self.groups = groups
         self.writer = pw.Writer(groups, **writer)
         self.pid = pid

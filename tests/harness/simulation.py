@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import must
 
 # Functions have 64 bytes, four lines of 16; `twice` is in both libraries, and twice in the first.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.harness import code
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.simulation import LOADED, Libraries

@@ -44,7 +44,3 @@ class Fuzz(unittest.TestCase):
             {NO_COMPLAINT}
         """
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

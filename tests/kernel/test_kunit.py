@@ -64,7 +64,3 @@ class KUnit(unittest.TestCase):
                 self.assertIsNotNone(counts, output[-2000:])
                 self.assertEqual(counts[1], counts[2])
                 self.assertGreaterEqual(int(counts[1]), 5)
-
-
-if __name__ == "__main__":
-    unittest.main()

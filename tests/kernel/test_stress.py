@@ -127,7 +127,3 @@ class Stress(unittest.TestCase):
         )
         self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 40000)
         self.assertTrue(re.search(r"^hotplug +\d+: ok \d\d", output, re.M), output)
-
-
-if __name__ == "__main__":
-    unittest.main()

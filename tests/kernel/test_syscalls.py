@@ -139,7 +139,3 @@ record -e cycles/period=999700,alt-period=300/
         self.assertEqual(len(lines), len(expected), lines)
         for line, pattern in zip(lines, expected):
             self.assertRegex(line, pattern)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from tests.harness import code
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Windows

@@ -117,7 +117,3 @@ class BenchmarkTest(unittest.TestCase):
                         for n in (10, 10 + passes)
                     )
                     self.assertLess(abs(many - few - passes * per_iteration * threads), STRAY)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness import branchrecords, perfdata
-from tests.harness import perfwrite as pw
+from tests.harness import branchrecords
+from tests.harness import perfdata as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 
@@ -606,7 +606,7 @@ class Random(unittest.TestCase):
             path = DATA / "random.data"
             recording("whole", stacks)
             branchrecords.shorten(DATA / "whole.data", path, rng.choice((64, 32, 16, 8)))
-            own = [sample.branches for sample in perfdata.read(path).samples]
+            own = [sample.branches for sample in pw.read(path).samples]
             span = branchrecords.choose(own)
             spans.add(span)
             if not span:
@@ -666,7 +666,3 @@ class X86(unittest.TestCase):
         self.assertIn("100 % of the samples with branch records cannot be read", said(path))
         (row,) = report(path, "--by", "comm")["functions"]
         self.assertAlmostEqual(row["metrics"]["%CY"], 100)
-
-
-if __name__ == "__main__":
-    unittest.main()

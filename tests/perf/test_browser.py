@@ -10,7 +10,7 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly, build
 from tests.harness.env import CHECK, PERF, must, run, words
 from tests.harness.recording import Windows
@@ -146,7 +146,3 @@ class Browser(unittest.TestCase):
             PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
         )
         return path
-
-
-if __name__ == "__main__":
-    unittest.main()

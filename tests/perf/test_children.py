@@ -100,7 +100,3 @@ class Program(unittest.TestCase):
         alone = json.loads(must(PERF, "functions", "report", "-i", path, "-j", stderr=-1))
         beta = next(row for row in alone["functions"] if row["symbol"] == "beta")
         self.assertLess(beta["windows"]["matched"], 0.1 * table["beta"]["windows"]["matched"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,7 +12,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, TOP, must, run
 from tests.harness.eventsamples import KINDS
 from tests.harness.recording import Recording
@@ -168,7 +168,3 @@ class Screen(unittest.TestCase):
                     self.assertLessEqual(len(line), width)
                     values = r" +[\d.]+\?? +[\d.]+\?" if width == 80 else r"( +[\d.]+\??)?"
                     self.assertRegex(line, rf"^function\S+ +\d+{values}$")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -236,7 +236,3 @@ class OldPerf(unittest.TestCase):
                     text = said(PERF, path(name), *words)
                     self.assertTrue(text)
                     self.assertEqual(text, said(HOST, path(name), *words))
-
-
-if __name__ == "__main__":
-    unittest.main()

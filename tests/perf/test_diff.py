@@ -534,7 +534,3 @@ class Runs(unittest.TestCase):
             windows = sum(row["metrics"]["#"]["before"] or 0 for row in rows.values())
             few = rows["few"]["metrics"]["%CY"]
             self.assertLess(few["interval"][0], few["after"] - 100 * THREE / windows)
-
-
-if __name__ == "__main__":
-    unittest.main()

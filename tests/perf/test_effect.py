@@ -13,7 +13,7 @@ import statistics
 import unittest
 from typing import NamedTuple
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness import recording as pw_recording
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
@@ -232,7 +232,3 @@ class Effect(unittest.TestCase):
         done = run(*command, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [line for line in done.stderr.splitlines() if "the interrupt that" in line]
-
-
-if __name__ == "__main__":
-    unittest.main()

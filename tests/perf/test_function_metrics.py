@@ -21,7 +21,7 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import BASE, BUILD, CHECK, PERF, SCRIPT, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.simulation import Libraries, Simulation
@@ -501,7 +501,3 @@ class Scripts(unittest.TestCase):
             self.assertRegex(help_, rf"(?<!\S){option}\b")
         for value in re.search(r"-s (\S+)\]", usage)[1].split("|"):
             self.assertIn(value, re.search("--share {(.*?)}", help_)[1].split(","))
-
-
-if __name__ == "__main__":
-    unittest.main()

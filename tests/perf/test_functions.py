@@ -444,7 +444,3 @@ class Record(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(message, done.stdout)
                 self.assertEqual(len(done.stdout.splitlines()), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

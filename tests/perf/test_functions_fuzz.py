@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Fuzzes both readers of perf functions, of recordings and of sums files, with libFuzzer.
+"""Fuzzes perf functions report with libFuzzer, with recordings and sums files.
 
 Files of perf record, which libFuzzer does not make, are damaged here and there, headers too. The
-sanitizers look for bad addresses, undefined behaviour and leaks. `make check-all` gives each
-reader a million inputs.
+sanitizers look for bad addresses, undefined behaviour and leaks. `make check-all` gives it a million
+inputs.
 """
 
 import json
 import random
 import re
 import shutil
-import subprocess
 import unittest
-from pathlib import Path
 
 from tests.harness import functionsfuzz
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, run
@@ -28,46 +26,26 @@ OPTIONS = ("--header",), ("-j", "--by", "thread,cpu"), ("--sums", "-")
 
 
 class Fuzzer(unittest.TestCase):
-    def setUp(self):
+    def test_sums_and_recordings(self):
+        """libFuzzer and the sanitizers find nothing; else they keep the input in FOLDER."""
         if not shutil.which("clang"):
             self.skipTest("there is no clang")
-
-    def fuzz(self, folder: Path, program: Path, runs: int) -> subprocess.CompletedProcess:
-        """The output of libFuzzer and the sanitizers. Their findings are kept in folder."""
-        corpus = folder / "corpus"
-        shutil.rmtree(corpus, ignore_errors=True)
-        corpus.mkdir()
-        return run(
-            program,
-            "-seed=1",
-            f"-runs={runs}",
-            "-max_len=8000",
-            "-timeout=60",
-            "-rss_limit_mb=4000",
-            f"-artifact_prefix={folder}/",
-            corpus,
-            folder / "seeds",
-            env={"FUZZ_FEATURES": str(folder / "features")},
-            cwd=folder,
+        program = functionsfuzz.build(FOLDER)
+        corpus, seeds = FOLDER / "corpus", FOLDER / "seeds"
+        for folder in corpus, seeds:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        functionsfuzz.sums_seeds(seeds)
+        functionsfuzz.recording_seeds(seeds)
+        done = run(
+            *(program, "-seed=1", f"-runs={RUNS}", "-max_len=8000", "-timeout=60"),
+            *("-rss_limit_mb=4000", f"-artifact_prefix={FOLDER}/", corpus, seeds),
+            env={"FUZZ_FEATURES": str(FOLDER / "features")},
+            cwd=FOLDER,
         )
-
-    def assert_nothing(self, folder: Path, program: Path) -> None:
-        done = self.fuzz(folder, program, RUNS)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:])
         (runs,) = re.findall(r"^Done (\d+) runs", done.stdout, re.M)
         self.assertGreaterEqual(int(runs), RUNS)
-
-    def test_sums(self):
-        folder = FOLDER / "sums"
-        program = functionsfuzz.build_sums(folder)
-        functionsfuzz.sums_seeds(folder / "seeds")
-        self.assert_nothing(folder, program)
-
-    def test_recordings(self):
-        folder = FOLDER / "recordings"
-        program = functionsfuzz.build_recordings(folder)
-        functionsfuzz.recording_seeds(folder / "seeds")
-        self.assert_nothing(folder, program)
 
 
 def damage(draw: random.Random, data: bytearray) -> None:
@@ -119,7 +97,3 @@ class DamagedFiles(unittest.TestCase):
                 json.loads(done.stdout)
         self.assertGreater(refused, FILES // 10)
         self.assertLess(refused, FILES * 19 // 20)
-
-
-if __name__ == "__main__":
-    unittest.main()

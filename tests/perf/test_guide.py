@@ -154,7 +154,3 @@ class RealMachine(unittest.TestCase):
         commands = self.typed("README.md", "Use it on the kernel that you have")
         self.assertEqual(commands.count("perf/perf functions "), 2)
         self.assertEqual(set(self.table(commands)), set(LEAVES))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 
 from tests.harness import functionsfuzz
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, SCRIPT, must, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
@@ -418,7 +418,3 @@ class Inputs(unittest.TestCase):
         ):
             with self.subTest(command=command):
                 self.assertEqual(self.bash(command), self.table)
-
-
-if __name__ == "__main__":
-    unittest.main()

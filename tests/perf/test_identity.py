@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 from tests.harness import code
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
 from tests.harness.recording import Windows
@@ -269,7 +269,3 @@ void other(void) { HERE(in_other); }
             plain,
         )
         return plain
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -480,7 +480,3 @@ class NestedCalls(unittest.TestCase):
                     same = {"#", "DIS"} | {"CPI"} - {*auto[name]["weak"]}
                     for column in same:
                         self.assertEqual(auto[name]["metrics"][column], row["metrics"][column])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -124,7 +124,3 @@ class Maps(unittest.TestCase):
         names = {symbol for symbol, _, _ in rows("-i", recording.write(DATA / "damaged.data"))}
         self.assertIn("all", names)
         self.assertEqual(len(names), 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

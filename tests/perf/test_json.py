@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, TOP, must
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation
@@ -191,7 +191,3 @@ class Forms(Case):
         self.assertEqual(row["tree"], [{"metric": "ipc", "above": None, "parts": []}])
         found = self.table("-M", "ipc", "--diff", path, path, form="comparison")
         self.assertIn("ipc", found["functions"][0]["metrics"])
-
-
-if __name__ == "__main__":
-    unittest.main()

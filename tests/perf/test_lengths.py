@@ -5,7 +5,7 @@ import json
 import random
 import unittest
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import Recording
 
@@ -108,7 +108,3 @@ class Lengths(unittest.TestCase):
         rows, said = report(plain(100_000), "--by", "comm")
         self.assertNotIn("more than", said)
         self.assertNotIn("CPI", rows["program"]["weak"])
-
-
-if __name__ == "__main__":
-    unittest.main()

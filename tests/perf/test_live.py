@@ -12,9 +12,9 @@ import re
 import unittest
 from subprocess import DEVNULL
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, TOP, must, run
-from tests.harness.parserfuzz import compiler_words, libraries, rename_main
+from tests.harness.functionsfuzz import compiler_words, rest_of_perf
 from tests.harness.recording import LONG, WINDOW
 
 DATA = CHECK / "live"
@@ -31,7 +31,7 @@ def setUpModule() -> None:
     DATA.mkdir(parents=True, exist_ok=True)
     must(
         *("gcc", "-w", *compiler_words(), "-o", PROGRAM, TOP / "tests/harness/live.c"),
-        *(rename_main(DATA), *libraries()),
+        *rest_of_perf(DATA),
     )
 
 
@@ -168,7 +168,3 @@ class Live(unittest.TestCase):
         for rounds in 0, 1, TIME // ROUND - 1:
             with self.subTest(rounds):
                 self.check(Events(3, map=2), rounds=rounds)
-
-
-if __name__ == "__main__":
-    unittest.main()

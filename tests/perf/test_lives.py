@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import ARCH, CHECK, PERF, TOP, in_guest, machine, must, run
 from tests.harness.recording import Recording
 
@@ -266,7 +266,3 @@ class Machine(unittest.TestCase):
         # if a share of one function misses, so does that of the other: chance alone makes three of
         # such pairs miss in one of 200 runs
         self.assertLess(held[False], 5, held)
-
-
-if __name__ == "__main__":
-    unittest.main()

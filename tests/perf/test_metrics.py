@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
 from tests.harness.estimates import quantile
 from tests.harness.recording import LONG, WINDOW, Recording
@@ -627,7 +627,3 @@ class Record(unittest.TestCase):
         self.assertAlmostEqual(row["metrics"]["ipc"], 1, 2)
         for name in ("frontend_stalled_cycles", "backend_stalled_cycles", "branch_mpki"):
             self.assertEqual(row["metrics"][name], 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,7 +12,7 @@ import unittest
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import Recording
 
@@ -381,7 +381,3 @@ class Inputs(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("CPU", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -225,7 +225,3 @@ class NewTests(unittest.TestCase):
             output = guest_tests("-v", name, kernel=IMAGE)
             self.assertEqual(result_of(output, name), "Skip", output)
             self.assertIn("does not know alternate sample periods", output)
-
-
-if __name__ == "__main__":
-    unittest.main()

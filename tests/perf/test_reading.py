@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
@@ -324,7 +324,3 @@ class Messages(unittest.TestCase):
         writer.record(AUXTRACE_INFO, struct.pack("<IIQ", 1, 0, 0), 0)
         writer.write(DATA / "aux.data")
         self.refused(DATA / "aux.data", "only AUX data (intel_pt, arm_spe), which has no counts:")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -510,7 +510,3 @@ class Here(unittest.TestCase):
         self.assertEqual(
             (done.stderr, done.returncode), (f"perf functions: {folder}/data: {reason}\n", 255)
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

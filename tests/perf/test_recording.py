@@ -11,8 +11,7 @@ import unittest
 from collections import Counter
 from itertools import count, pairwise
 
-from tests.harness import perfdata
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, run, words
 from tests.harness.machines import RECORD
 from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
@@ -91,8 +90,8 @@ def setUpModule() -> None:
     in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE)
 
 
-def read(name: str) -> perfdata.Contents:
-    return perfdata.read(SHARE / f"{name}.data")
+def read(name: str) -> pw.Contents:
+    return pw.read(SHARE / f"{name}.data")
 
 
 def truth() -> Truth:
@@ -100,7 +99,7 @@ def truth() -> Truth:
     return read_truth((SHARE / "truth").read_text())
 
 
-def deltas(recording: perfdata.Contents, number: int = 0) -> list[int]:
+def deltas(recording: pw.Contents, number: int = 0) -> list[int]:
     """The counts of one group member between the samples of the only stream."""
     values = [list(sample.values.values())[number] for sample in recording.stream()]
     return [late - early for early, late in pairwise(values)]
@@ -342,7 +341,3 @@ class Threads(unittest.TestCase):
         self.assertEqual(
             words(out), [["7", str(period)] for period in (100, 300, 1000, 200, 30, 60)]
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,7 @@ import struct
 import unittest
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
@@ -210,7 +210,3 @@ class Groups(unittest.TestCase):
         text = must(PERF, "functions", "report", "--interval", "1e-7", *options, path, stderr=-1)
         titles = [line for line in text.splitlines() if line.startswith("time,")]
         self.assertEqual(titles, ["time,symbol,dso,%PF,CPI,weak", "time,symbol,dso,CPI,weak"])
-
-
-if __name__ == "__main__":
-    unittest.main()

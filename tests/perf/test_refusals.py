@@ -152,7 +152,3 @@ class Input(Case):
             bad.write_bytes(content)
             for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
                 self.assertIn(reason, self.refused_input(command))
-
-
-if __name__ == "__main__":
-    unittest.main()

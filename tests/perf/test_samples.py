@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, must, run
 from tests.harness.estimates import sums_line
@@ -585,7 +585,3 @@ class Record(unittest.TestCase):
                         "new threads and children are not in this recording" in done.stderr, lacks
                     )
             other.kill()
-
-
-if __name__ == "__main__":
-    unittest.main()

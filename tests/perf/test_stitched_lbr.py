@@ -110,7 +110,3 @@ class Children(unittest.TestCase):
         done = run(PERF, "functions", "report", "--stitch-lbr", "-i", path)
         self.assertEqual(done.returncode, 255)
         self.assertRegex(done.stdout, "^perf functions: --stitch-lbr .*add --children\n$")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -526,7 +526,3 @@ class AtTerminal(unittest.TestCase):
             with self.subTest(name):
                 self.assertNotIn("\x1b[2J", self.seen[name]["raw"])
                 self.assertIn(r"e\x1b[2Jvil", self.seen[name]["raw"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import WINDOW, Recording
@@ -460,7 +460,3 @@ class Files(unittest.TestCase):
             done = report(path)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("damaged", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -315,7 +315,3 @@ class Local(unittest.TestCase):
             )
             self.assertEqual(out.read_bytes(), ONE.read_bytes())
             out.unlink()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -21,7 +21,7 @@ from pathlib import Path
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from tests.harness import fleet
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness import reports, servers, sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.eventsamples import KINDS
@@ -417,7 +417,3 @@ class Mistakes(Case):
             )
         message = "--limit goes with --plot, --openmetrics and the printed table: leave it out"
         self.refused(message, REPORT, "--limit=3", "--pprof", out, self.chains, status=2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -138,7 +138,3 @@ class Files(unittest.TestCase):
                 self.assertEqual(done.stderr.splitlines()[-1], f"{program}: {path}: {why}")
                 self.assertEqual(path.read_text(), "old")
                 self.assertEqual(path.stat().st_mode & 0o777, 0o444)
-
-
-if __name__ == "__main__":
-    unittest.main()

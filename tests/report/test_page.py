@@ -690,7 +690,3 @@ class Whole(Case):
         self.assertEqual(self.browser.all("body img, body b"), [])
         with self.assertRaises(NoAlertPresentException):
             _ = self.browser.driver.switch_to.alert.text
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -438,7 +438,3 @@ class Plots(unittest.TestCase):
                 for row in rows
             ],
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -457,7 +457,3 @@ class Trouble(Store):
         bad.write_text("no recording")
         self.refused(rf"{bad}: .*", "--store", self.url, "--build", "b", bad)
         self.assertEqual(self.sql("select to_regclass('perf_functions.version')"), [(None,)])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -190,7 +190,3 @@ class Builds(unittest.TestCase):
                     name.endswith(".h") or name.removesuffix(".c") in compiled,
                     "compiled for no architecture",
                 )
-
-
-if __name__ == "__main__":
-    unittest.main()

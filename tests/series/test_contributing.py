@@ -44,7 +44,3 @@ def is_of_linux(path: str) -> bool:
         f"+++ b/{path}" in patch.read_text(encoding="utf-8")
         for patch in (TOP / "patches").glob("*/*.patch")
     )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -152,7 +152,3 @@ class Demo(unittest.TestCase):
         self.assertIn("no program 'no-such-program' in the emulated machine", done.stdout)
         self.assertFalse(OUT.with_name("demo.new").exists())
         self.assertEqual(TABLE.read_text() if TABLE.exists() else None, before)
-
-
-if __name__ == "__main__":
-    unittest.main()

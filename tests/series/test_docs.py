@@ -84,7 +84,3 @@ class Documentation(unittest.TestCase):
                 self.assertTrue(
                     text.startswith(name.removesuffix(".txt").upper() + "(1)"), text[:200]
                 )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -116,7 +116,3 @@ class Messages(unittest.TestCase):
         self.assertIn(f"of the interrupt 3310 {opens['instructions']:.0f} ", letter)
         self.assertIn(f" 64 bytes 198 {opens['lines of code']:.0f} ", letter)
         self.assertIn(f" {executed['quiet unused']:.0f} in all instead of ", letter)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -15,7 +15,3 @@ class Lint(unittest.TestCase):
         self.assertEqual(
             [line for line in left_out if line.split()[0] not in ("black", "mypy")], []
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

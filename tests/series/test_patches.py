@@ -582,7 +582,3 @@ class Rules(unittest.TestCase):
         ours = r"(?:arch|drivers|include|kernel|lib|tools|Documentation)/"
         found = {name for name in tracked if re.match(ours, name)}
         self.assertEqual(found - everything, {"kernel/README.md"})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,30 +6,30 @@ import unittest
 from pathlib import Path
 
 from bench import experiment
-from tests.harness import perfwrite
+from tests.harness import perfdata
 from tests.harness.env import run
 
 
 class Rows(unittest.TestCase):
     def test_records_of_a_recording(self):
         """It takes 1.5 s from the exec to the exit of the last of two threads."""
-        leader = perfwrite.Event("cycles", 0, 0, [1], 999700, 300)
-        writer = perfwrite.Writer([[leader]])
+        leader = perfdata.Event("cycles", 0, 0, [1], 999700, 300)
+        writer = perfdata.Writer([[leader]])
 
-        def at(time: int, tid: int = 7) -> perfwrite.Where:
-            return perfwrite.Where(time, 7, tid)
+        def at(time: int, tid: int = 7) -> perfdata.Where:
+            return perfdata.Where(time, 7, tid)
 
         writer.comm(at(1_000_000_000), "perf-exec")
-        comm = perfwrite.struct.pack("<II", 7, 7) + perfwrite.padded("benchmark")
-        writer.side(perfwrite.COMM, comm, at(2_000_000_000), 1, perfwrite.MISC_USER | 1 << 13)
+        comm = perfdata.struct.pack("<II", 7, 7) + perfdata.padded("benchmark")
+        writer.side(perfdata.COMM, comm, at(2_000_000_000), 1, perfdata.MISC_USER | 1 << 13)
         for number in range(5):
             writer.sample(
                 leader, at(2_100_000_000 + number), 0x1000, 300, [(1, 1_000_000 * number)]
             )
-        writer.throttle(perfwrite.THROTTLE, at(2_200_000_000), 1)
+        writer.throttle(perfdata.THROTTLE, at(2_200_000_000), 1)
         writer.lost(at(2_300_000_000), 1, 9)
-        writer.task(perfwrite.EXIT, at(3_000_000_000, 8), at(0))
-        writer.task(perfwrite.EXIT, at(3_500_000_000), at(0))
+        writer.task(perfdata.EXIT, at(3_000_000_000, 8), at(0))
+        writer.task(perfdata.EXIT, at(3_500_000_000), at(0))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "perf.data"
             writer.write(path)
@@ -137,7 +137,3 @@ class Refusals(unittest.TestCase):
             ),
         )
         self.assertEqual(list((self.dir / "out").iterdir()), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

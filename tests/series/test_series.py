@@ -290,7 +290,3 @@ class Maintainers(unittest.TestCase):
                 any(fnmatch(name, pattern + "*" * pattern.endswith("/")) for name in tracked),
                 pattern,
             )
-
-
-if __name__ == "__main__":
-    unittest.main()

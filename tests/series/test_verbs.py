@@ -209,7 +209,3 @@ class Help(unittest.TestCase):
         self.assertEqual(sorted(listed), sorted(verbs))
         for verb in sorted(verbs):
             must("make", "-n", verb)
-
-
-if __name__ == "__main__":
-    unittest.main()
