@@ -79,7 +79,6 @@ static qemu_plugin_id_t plugin_id;
 static struct qemu_plugin_scoreboard *boards;
 /* branch records of the guest, and where they are written as text */
 static uint64_t nr_records = 64;
-static FILE *trace;
 static const void *time_control;
 
 G_GNUC_PRINTF(1, 2) static void fail(const char *format, ...)
@@ -155,9 +154,6 @@ static void record_branch(struct vcpu *vcpu, enum qemu_plugin_branch_kind kind, 
 	};
 
 	qemu_plugin_record_branch(vcpu - vcpus, &branch);
-	if (trace)
-		fprintf(trace, "%u %d %" PRIx64 " %" PRIx64 " %" PRIu64 " %d\n", vcpu->thread,
-			kind, source, target, branch.cycle, missed);
 }
 
 /* @block has ended, perhaps with a @missed branch, while branches are recorded. */
@@ -538,9 +534,6 @@ static bool parse_argument(const char *argument)
 					!(nr_records & (nr_records - 1)) ?
 				NULL :
 				"it is 0, 8, 16, 32 or 64";
-	} else if (!strcmp(pair[0], "trace")) {
-		trace = fopen(pair[1], "w");
-		wrong = trace ? NULL : strerror(errno);
 	} else if (!strcmp(pair[0], "truth")) {
 		truth_file = g_strdup(pair[1]);
 		wrong = NULL;

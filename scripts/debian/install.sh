@@ -47,9 +47,9 @@ declare -A packages_for=(
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client
-		python3-jsonschema python3-pytest python3-pytest-xdist"
-	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema python3-pytest
-		python3-pytest-timeout python3-pytest-xdist postgresql"
+		python3-jsonschema python3-pyte python3-pytest python3-pytest-xdist"
+	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema python3-pyte
+		python3-pytest python3-pytest-timeout python3-pytest-xdist postgresql"
 	[bench]="python3-numpy chromium chromium-driver python3-selenium"
 	[deb]="build-essential debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	# golang-go has pprof

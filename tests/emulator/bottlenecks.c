@@ -2,7 +2,8 @@
 /*
  * Each function has one known bottleneck, which the right metric must show. usage: bottlenecks
  * ROUNDS. In each round each function runs for some ten thousand instructions. The sizes give both
- * presets of emulator/README.md the bottleneck.
+ * presets of emulator/README.md the bottleneck. perf's own benchmark has divisions, barriers and
+ * random branches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,47 +83,6 @@ static alone void itlb_miss(void)
 {
 	asm volatile(".set number, 0\n\t.rept 256\n\tb 1f\n\t.balign 4096\n\t"
 		     ".skip (number % 64) * 64 + 64\n1:\n\t.set number, number + 1\n\t.endr");
-}
-
-static alone void int_divide(void)
-{
-	unsigned long x = 1000003;
-
-	for (int i = 0; i < 4000; i++)
-		asm volatile("udiv %0, %0, %1" : "+r"(x) : "r"(1UL));
-	sink += x;
-}
-
-static alone void float_divide(void)
-{
-	double x = 3.0;
-
-	for (int i = 0; i < 4000; i++)
-		asm volatile("fdiv %d0, %d0, %d1" : "+w"(x) : "w"(1.0));
-	sink += x;
-}
-
-static alone void square_root(void)
-{
-	double x = 3.0;
-
-	for (int i = 0; i < 4000; i++)
-		asm volatile("fsqrt %d0, %d0" : "+w"(x));
-	sink += x;
-}
-
-static alone void barrier(void)
-{
-	for (int i = 0; i < 4000; i++)
-		asm volatile("isb" ::: "memory");
-}
-
-static alone void branch_direction(void)
-{
-	for (int i = 0; i < 2000; i++) {
-		if (draw() & 0x10000)
-			asm volatile("nop");
-	}
 }
 
 #define TARGET(n) static alone void target##n(void) { asm volatile("nop"); }
@@ -220,11 +180,6 @@ int main(int argc, char **argv)
 			l1i_miss();
 		for (int i = 0; i < 16; i++)
 			itlb_miss();
-		int_divide();
-		float_divide();
-		square_root();
-		barrier();
-		branch_direction();
 		branch_target();
 		for (int i = 0; i < 40; i++)
 			sink += deep_return(64);

@@ -21,7 +21,7 @@ MODELS = "small", "large"
 ROUNDS = 150
 GROUPS = (
     "branch-misses,cache-misses,dTLB-load-misses,L1-icache-load-misses,iTLB-load-misses",
-    "l2d_cache_refill,stall_frontend,stall_backend",
+    "l2d_cache_refill,branches",
 )
 # the metric that must stand out
 BOTTLENECKS = {
@@ -31,11 +31,6 @@ BOTTLENECKS = {
     "store_miss": "l2d_cache_refill/KI",
     "l1i_miss": "L1-icache-load-misses/KI",
     "itlb_miss": "iTLB-load-misses/KI",
-    "int_divide": "stall_backend/KI",
-    "float_divide": "stall_backend/KI",
-    "square_root": "stall_backend/KI",
-    "barrier": "stall_frontend/KI",
-    "branch_direction": "BM/KI",
     "branch_target": "BM/KI",
     "deep_return": "BM/KI",
 }

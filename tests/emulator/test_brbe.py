@@ -31,8 +31,8 @@ ROUNDS = 4000
 UNTHROTTLED = (
     "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
 )
-# kinds of the model's trace
-DIRECT, CONDITIONAL, INDIRECT, CALL, INDIRECT_CALL, RETURN, EXCEPTION, EXCEPTION_RETURN = range(8)
+# kinds of branches
+DIRECT, CONDITIONAL, INDIRECT, CALL, INDIRECT_CALL, RETURN = range(6)
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ def walk(program: Path = PROGRAM) -> list[Step]:
 
 
 def record(name: str, options: str, model: str = MODEL, command: str = "/tmp/branches") -> Path:
-    """Records a program in the machine, with the model's own trace of the branches."""
+    """Records a program in the machine."""
     in_guest(
         f"{UNTHROTTLED}cp branches /tmp; cd /tmp; settle\n"
         f"perf record -q -N -T -m 16M -o data {options} -- {command} > /dev/null\n"
         f"cp data /share/{name}.data",
-        *("--model", f"{model},trace={OUT}/{name}.trace"),
+        *("--model", model),
         share=OUT,
     )
     return OUT / f"{name}.data"
@@ -112,15 +112,6 @@ def record(name: str, options: str, model: str = MODEL, command: str = "/tmp/bra
 
 def samples(recording: Path) -> list[perfdata.Sample]:
     return sorted(perfdata.read(recording).samples, key=lambda sample: sample.time)
-
-
-def read_trace(name: str) -> list[Step]:
-    """What the model has told QEMU while branches were recorded."""
-    rows = [line.split() for line in (OUT / f"{name}.trace").read_text().splitlines()]
-    return [
-        Step(int(kind), int(source, 16), int(target, 16), True, missed == "1", int(cycle))
-        for _, kind, source, target, cycle, missed in rows
-    ]
 
 
 class KnownProgram(unittest.TestCase):
@@ -265,49 +256,6 @@ class Samples(KnownProgram):
             with self.subTest(name):
                 recording = record("filter", f"-j {name},u -e branches:u -c 997")
                 self.check(samples(recording), self.ends("branches", 997), 64, *kinds)
-
-
-@unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")
-class OtherPrograms(unittest.TestCase):
-    """The model's trace of a program that uses memory, and of the kernel."""
-
-    @staticmethod
-    def rounded(cycles: int) -> int:
-        """What a record keeps: nine bits and an exponent."""
-        unit = max(cycles.bit_length() - 9, 0)
-        return min(cycles >> unit << unit, 0xFFFF)
-
-    def check(self, name: str, steps: list[Step]) -> None:
-        """Each sample has branches that follow each other in the trace, after those before it."""
-        cycles = [self.rounded(step.time - before.time) for before, step in pairwise(steps)]
-        keys = [(step.source, step.target, step.wrong) for step in steps]
-        last, known, found = -1, 0, samples(OUT / f"{name}.data")
-        self.assertGreater(len(found), 20)
-        for sample in found:
-            stack = sample.branches[::-1]
-            seen = [(one.source, one.target, one.missed) for one in stack]
-            # fewer than 64 have begun after the sample before, or after another program
-            self.assertTrue(len(seen) == 64 or not any(one.cycles for one in stack[:1]))
-            last = next(
-                start + len(seen) - 1
-                for start in range(last + 1, len(keys))
-                if keys[start : start + len(seen)] == seen
-                and all(one.cycles in (0, true) for one, true in zip(stack, [0, *cycles][start:]))
-            )
-            known += sum(one.cycles > 0 for one in stack)
-        self.assertGreater(known, 0.8 * sum(len(sample.branches) for sample in found))
-
-    def test_user_and_kernel(self):
-        record(
-            "kernel",
-            "-b -e cycles -c 20011",
-            "small,kernel=on",
-            "benchmark --faults --iterations 2 0 1",
-        )
-        steps = read_trace("kernel")
-        self.check("kernel", steps)
-        kinds = Counter(step.kind for step in steps)
-        self.assertGreater(min(kinds[EXCEPTION], kinds[EXCEPTION_RETURN]), 100)
 
 
 @unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""emulator/truth.py and compare.py on recordings and tables made up here: no machine."""
+"""emulator/truth.py on recordings made up here: no machine."""
 
-import contextlib
-import json
 import re
-import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -13,7 +10,7 @@ from pathlib import Path
 
 from bench import truth
 from tests.harness import perfdata as pw
-from tests.harness.env import TOP, must, run
+from tests.harness.env import TOP, run
 
 COMM_EXEC = 1 << 13
 EXCLUDE_USER = 1 << 4
@@ -170,69 +167,3 @@ class Truth(unittest.TestCase):
         self.assertEqual(found.keys(), shares.keys())
         for address, share in shares.items():
             self.assertAlmostEqual(found[address], share)
-
-
-class Programs(unittest.TestCase):
-    """The programs of bench/truth.py."""
-
-    def test_query(self):
-        """The query of sqlite3 runs, and joins each row whose neighbour is there."""
-        numbers = {x * 7919 % 40009 for x in range(1, 40001)}
-        script = truth.PREPARE.split("table.sql << 'END'\n")[1].split("END\n")[0]
-        with contextlib.closing(sqlite3.connect(":memory:")) as database:
-            rows = [row for line in script.split(";") for row in database.execute(line)]
-        self.assertLess(0, rows[0][0])
-        self.assertLessEqual(rows[0][0], sum(number - 1 in numbers for number in numbers))
-
-
-class Compare(unittest.TestCase):
-    def compare(self, **tables: object) -> str:
-        """The comparison of these tables, the truth first."""
-        with tempfile.TemporaryDirectory() as folder:
-            paths = [Path(folder) / f"{name}.json" for name in tables]
-            for path, table in zip(paths, tables.values()):
-                path.write_text(json.dumps(table))
-            return must(TOP / "emulator/compare.py", *paths)
-
-    @staticmethod
-    def table(weak: str = "", **functions: tuple[float, float, list[float]]) -> dict:
-        """A table of functions, each with its share, its CPI and the interval of that."""
-        return {
-            "functions": [
-                {
-                    "symbol": name,
-                    "dso": "/bin/x",
-                    "address": None,
-                    "metrics": {"%CY": share, "CPI": cpi},
-                    "intervals": {"CPI": interval},
-                    "errors": {},
-                    "weak": ["CPI"] if name == weak else [],
-                }
-                for name, (share, cpi, interval) in functions.items()
-            ]
-        }
-
-    def test_marks_what_the_interval_misses(self):
-        text = self.compare(
-            true=self.table(
-                near=(55, 2.05, []), far=(35, 1.3, []), lost=(9.9, 4.0, []), tiny=(0.01, 9.0, [])
-            ),
-            windows=self.table(near=(60, 2.0, [1.9, 2.1]), far=(30, 1.0, [0.9, 1.1])),
-            samples=self.table("far", near=(54, 2.1, [2, 2.2]), far=(36, 1.5, [1.4, 1.6])),
-        )
-        expected = """
-            function %CY CPI
-            near truth 55.00 2.05
-            windows 60.00 2.00
-            samples 54.00 2.10
-            far truth 35.00 1.30
-            windows 30.00 1.00!
-            samples 36.00 1.50?!
-            lost truth 9.90 4.00
-            windows - -
-            samples - -
-        """
-        table, _, last = text.partition("\n\n")
-        self.assertEqual(table.split(), expected.split())
-        # no share has an interval, and lost has no value
-        self.assertIn("windows, 1 of 2; samples, 1 of 1", last)

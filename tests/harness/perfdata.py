@@ -53,26 +53,55 @@ TRAILER = {name: FIXED[name] for name in ("tid", "time", "id", "stream_id", "cpu
 
 
 @dataclass
-class Attr:
-    """A perf_event_attr and the ids of its events."""
+class Event:
+    """An event: its name, its type and config, its ids (one per CPU). A file tells no name."""
 
+    name: str
     type: int
-    size: int
     config: int
-    sample_period: int
-    sample_type: int
-    read_format: int
-    flags: int
-    alternative_sample_period: int
-    jitter_alternate_period: int
-    alternative_sample_count: int
-    branch_sample_type: int
     ids: list[int]
+    sample_period: int = 0
+    alternative_sample_period: int = 0
+    jitter_alternate_period: int = 0
+    alternative_sample_count: int = 0
+    sample_type: int = IP | TID | TIME | READ | CPU | PERIOD | IDENTIFIER
+    read_format: int = FORMAT_ID | FORMAT_GROUP
+    flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
+    branch_sample_type: int = 0
+    sample_regs_user: int = 0
+    sample_max_stack: int = 0
+    size: int = ATTR_SIZE
 
     @property
     def inherit(self) -> bool:
-        """Returns whether children count too (second bit of the flags)."""
-        return bool(self.flags & 2)
+        return bool(self.flags & FLAG_INHERIT)
+
+    def attr(self) -> bytes:
+        """Its perf_event_attr."""
+        begin = struct.pack(
+            "<IIQQQQQ",
+            self.type,
+            ATTR_SIZE,
+            self.config,
+            self.sample_period,
+            self.sample_type,
+            self.read_format,
+            self.flags,
+        )
+        begin += bytes(72 - len(begin)) + struct.pack(
+            "<QQ", self.branch_sample_type, self.sample_regs_user
+        )
+        begin += bytes(92 - len(begin)) + struct.pack(
+            "<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0
+        )
+        begin += bytes(108 - len(begin)) + struct.pack("<H", self.sample_max_stack)
+        end = struct.pack(
+            "<QII",
+            self.alternative_sample_period,
+            self.jitter_alternate_period,
+            self.alternative_sample_count,
+        )
+        return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
 
 
 @dataclass(frozen=True)
@@ -93,7 +122,7 @@ class Sample:
     one first.
     """
 
-    attr: Attr
+    attr: Event
     fields: dict[str, int] = field(default_factory=dict)
     values: dict[int, int] = field(default_factory=dict)
     branches: list[Branch] = field(default_factory=list)
@@ -109,13 +138,13 @@ class Contents:
     aux: (time, size, flags) of the records that announce AUX data, by CPU; trace: that data.
     """
 
-    attrs: list[Attr]
+    attrs: list[Event]
     samples: list[Sample]
     records: dict[int, int]
     aux: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     trace: dict[int, bytes] = field(default_factory=dict)
 
-    def leader(self) -> Attr:
+    def leader(self) -> Event:
         """The first event."""
         return self.attrs[0]
 
@@ -129,7 +158,7 @@ class Contents:
             raise ValueError(f"the leader has {len(streams)} streams, not one")
         return streams[0]
 
-    def streams(self, attr: Attr) -> dict[tuple[int, int], list[Sample]]:
+    def streams(self, attr: Event) -> dict[tuple[int, int], list[Sample]]:
         """Samples of one event by (event id, thread), in the order of time."""
         streams: dict[tuple[int, int], list[Sample]] = {}
         for sample in sorted((s for s in self.samples if s.attr is attr), key=lambda s: s.time):
@@ -137,21 +166,22 @@ class Contents:
         return streams
 
 
-def read_attrs(data: bytes) -> list[Attr]:
+def read_attrs(data: bytes) -> list[Event]:
     """The attrs section of the file."""
     attr_size, offset, size = struct.unpack_from("<QQQ", data, 16)
     attrs = []
     for at in range(offset, offset + size, attr_size):
-        kind, length, *words = struct.unpack_from("<IIQQQQQ", data, at)
+        kind, length, config, period, *words = struct.unpack_from("<IIQQQQQ", data, at)
         alternate = struct.unpack_from("<QII", data, at + 144) if length >= 160 else (0, 0, 0)
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + attr_size - 16)
         ids = list(struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at))
         (branches,) = struct.unpack_from("<Q", data, at + 72)
-        attrs.append(Attr(kind, length, *words, *alternate, branches, ids))
+        values = kind, config, ids, period, *alternate, *words, branches
+        attrs.append(Event("", *values, size=length))
     return attrs
 
 
-def event_of(words: Sequence[int], attrs: list[Attr]) -> Attr:
+def event_of(words: Sequence[int], attrs: list[Event]) -> Event:
     """The event of a sample with these 64-bit words. All samples have its id in the same place."""
     common = attrs[0].sample_type
     place = 0
@@ -163,7 +193,7 @@ def event_of(words: Sequence[int], attrs: list[Attr]) -> Attr:
     return next(attr for attr in attrs if words[place] in attr.ids)
 
 
-def read_sample(body: bytes, attrs: list[Attr]) -> Sample:
+def read_sample(body: bytes, attrs: list[Event]) -> Sample:
     """One PERF_SAMPLE without its header."""
     words = struct.unpack(f"<{len(body) // 8}Q", body)
     sample = Sample(event_of(words, attrs))
@@ -223,53 +253,6 @@ def read(path: Path) -> Contents:
         at += length
     found.trace = {cpu: b"".join(parts) for cpu, parts in trace.items()}
     return found
-
-
-@dataclass
-class Event:
-    """An event: its name, its type and config, its ids (one per CPU)."""
-
-    name: str
-    type: int
-    config: int
-    ids: list[int]
-    sample_period: int = 0
-    alternative_sample_period: int = 0
-    jitter_alternate_period: int = 0
-    alternative_sample_count: int = 0
-    sample_type: int = IP | TID | TIME | READ | CPU | PERIOD | IDENTIFIER
-    read_format: int = FORMAT_ID | FORMAT_GROUP
-    flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
-    branch_sample_type: int = 0
-    sample_regs_user: int = 0
-    sample_max_stack: int = 0
-
-    def attr(self) -> bytes:
-        """Its perf_event_attr."""
-        begin = struct.pack(
-            "<IIQQQQQ",
-            self.type,
-            ATTR_SIZE,
-            self.config,
-            self.sample_period,
-            self.sample_type,
-            self.read_format,
-            self.flags,
-        )
-        begin += bytes(72 - len(begin)) + struct.pack(
-            "<QQ", self.branch_sample_type, self.sample_regs_user
-        )
-        begin += bytes(92 - len(begin)) + struct.pack(
-            "<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0
-        )
-        begin += bytes(108 - len(begin)) + struct.pack("<H", self.sample_max_stack)
-        end = struct.pack(
-            "<QII",
-            self.alternative_sample_period,
-            self.jitter_alternate_period,
-            self.alternative_sample_count,
-        )
-        return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
 
 
 @dataclass

@@ -5,9 +5,7 @@ import json
 import random
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -240,69 +238,6 @@ def diff(before: Table, after: Table) -> Table:
         "columns": before["columns"],
         "functions": rows,
     }
-
-
-def weighed(
-    sums: dict[tuple, dict],
-    intervals: Sequence[Table],
-    weights_of: dict[tuple, int] | None = None,
-) -> dict[tuple[str, str, int | None], Counter]:
-    """The events of the whole recording in each row, not rounded, as of sumsfile.read().
-
-    They are those of the matched windows. In share mode auto, rows share the counts of all
-    intervals by the samples that opened windows in them, times the rate of an event per event of
-    the leader, as in SHARES of perf-functions(1).
-
-    weights_of: the weights of these samples, by keys of sums; None: they all have the same.
-    """
-
-    def rate(windows: Sequence[Table], event: str, leader: str) -> Fraction | None:
-        below = sum(one["totals"][leader] for one in windows)
-        return Fraction(sum(one["totals"][event] for one in windows), below) if below else None
-
-    def begun(windows: Sequence[Table]) -> list[Table]:
-        return [one["begun"] if one["events"] in alternating else one for one in windows]
-
-    alternating = [one["events"] for one in intervals]
-    rows: dict[tuple, list[Table]] = {}
-    for (function, events), one in sums.items():
-        own = (weights_of or {}).get((function, events), one["opened"])
-        rows.setdefault(function, []).append({**one, "weight": own})
-    made: dict[tuple, Counter] = {function: Counter() for function in rows}
-    for event in {name for one in sums.values() for name in one["events"]}:
-        having = {
-            function: [one for one in row if event in one["events"]]
-            for function, row in rows.items()
-        }
-        every = [one for row in having.values() for one in row]
-        leaders = sorted({one["events"][0] for one in every if one["opened"]})
-        if not leaders:
-            for function, row in having.items():
-                made[function][event] = sum(one["totals"][event] for one in row)
-            continue
-        leader = "cycles" if "cycles" in leaders else leaders[0]
-        led = {
-            function: [one for one in row if one["events"][0] == leader]
-            for function, row in having.items()
-        }
-        mean = rate(begun([one for row in led.values() for one in row]), event, leader)
-        weights, opened = {}, {}
-        for function, row in led.items():
-            opened[function] = sum(
-                one["weight"] for one in rows[function] if one["events"][0] == leader
-            )
-            rates = [rate(begun(row), event, leader), mean, Fraction(0)]
-            if sum(one["bursts"] for one in row) >= 3:
-                rates.insert(0, rate(row, event, leader))
-            if event == leader:
-                rates.insert(0, Fraction(1))
-            weights[function] = opened[function] * next(one for one in rates if one is not None)
-        if not any(weights.values()):
-            weights = opened
-        counted = counted_of(event, sums, intervals)
-        for function, weight in weights.items():
-            made[function][event] = Fraction(weight, sum(weights.values())) * counted
-    return made
 
 
 def counted_of(event: str, sums: dict[tuple, dict], intervals: Sequence[Table]) -> int:

@@ -159,9 +159,7 @@ class Simulation:
         events: int = 0,
         by: str = "symbol",
     ) -> None:
-        """events: make one group with this number of events, the same for every seed; by: the key of
-        rows.
-        """
+        """events: make one group of so many events, the same for every seed; by: the key of rows."""
         self.by, self.keys = by, by.split(",")
         self.cgroup = 0  # of the current sample
         self.random = random.Random(seed)
@@ -197,7 +195,6 @@ class Simulation:
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
-        self.weights: dict[tuple, int] = {}  # of the samples in "opened", set by expected()
         # in share mode auto, the intervals that are fully known: windows, and long ones
         self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
         self.rows: dict[tuple, tuple] = {}  # symbol, DSO and address of each row, by its key
@@ -668,7 +665,6 @@ class Simulation:
         """The expected sums of the JSON object by function and group."""
         addresses: dict[tuple, set] = {}
         both: dict[tuple, dict] = {}
-        weights: Counter[tuple] = Counter()
         for (identity, events), sums in self.sums.items():
             function = self._named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
@@ -689,7 +685,6 @@ class Simulation:
                 },
             }
             both[function, events] = added(both.get((function, events), {}), told)
-            weights[function, events] += sum(map(self._weight, sums["opened"]))
         keys = {
             (function, events): (
                 (*function[:2], function[2] if not has_name(function, addresses) else None),
@@ -697,18 +692,7 @@ class Simulation:
             )
             for function, events in both
         }
-        self.weights = {keys[key]: weight for key, weight in weights.items()}
         return {keys[key]: {"events": list(key[1]), **told} for key, told in both.items()}
-
-    def _weight(self, sample: Counted) -> int:
-        """The events of the leader that a sample at the end of a long period stands for."""
-        group = self.groups[sample.group]
-        leader = group[0]
-        return (
-            sample.counts[self.names(group)[0]]
-            if leader.flags & pw.FLAG_FREQ
-            else leader.sample_period
-        )
 
     def expected_intervals(self) -> list[dict]:
         """The expected sums of all intervals in the JSON object."""

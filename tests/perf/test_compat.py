@@ -59,18 +59,6 @@ ON_OLD_KERNEL = (
     + f"""
 record -o new-perf.data -e "$plain" -- {WORK}
 mv new-perf.data /share
-refused() {{
-	local name=$1
-	shift
-	status=0
-	"$@" > $name.out 2>&1 || status=$?
-	echo $status >> $name.out
-	mv $name.out /share
-}}
-refused group perf record -q -o group.data -e "$group" -- echo ran
-refused single perf record -q -o single.data -e cycles/period=100000/u -e cycles/period=99700,alt-period=300/u -- echo ran
-refused jitter perf record -q -o jitter.data -e faults/period=3,alt-period=3,alt-period-jitter=1/u -- echo ran
-mv -f group.data single.data jitter.data /share || true
 """
 )
 
@@ -187,27 +175,6 @@ class OldKernel(unittest.TestCase):
         self.assertGreater(len(facts(path("new-perf"))), 400)
         self.assertTrue(facts(path("new-perf")) == facts(path("long")))
         self.assertEqual(sums(path("new-perf")), sums(path("long")))
-
-    def test_alternating_event(self):
-        """One sentence tells; no program runs, nothing is recorded, nothing falls back."""
-        for name in ("group", "single", "jitter"):
-            with self.subTest(name):
-                *text, status = (SHARE / f"{name}.out").read_text().splitlines()
-                self.assertEqual(int(status), 255)
-                self.assertNotIn("ran", text)
-                sentences = [line for line in text if line.strip()]
-                self.assertEqual(
-                    len(
-                        [
-                            line
-                            for line in sentences
-                            if "does not know alternate sample periods" in line
-                        ]
-                    ),
-                    1,
-                )
-                self.assertLessEqual(len(sentences), 2, sentences)  # the other one is "Error:"
-                self.assertFalse(path(name).exists() and path(name).stat().st_size)
 
 
 class OldPerf(unittest.TestCase):

@@ -9,6 +9,10 @@ import re
 import shutil
 import signal
 import unittest
+from pathlib import Path
+
+import pyte
+import wcwidth
 
 from tests.harness.env import CHECK, TOP, in_guest, words
 from tests.harness.truth import LEAVES, check_shares, read_truth
@@ -275,10 +279,11 @@ python3 at_terminal.py
 
 
 def setUpModule() -> None:
-    SHARE.mkdir(parents=True, exist_ok=True)
-    for old in SHARE.glob("*"):
-        old.unlink()
+    shutil.rmtree(SHARE, ignore_errors=True)
+    SHARE.mkdir(parents=True)
     shutil.copy(TOP / "tests/harness/terminal.py", SHARE)
+    for module in pyte, wcwidth:
+        shutil.copytree(Path(module.__file__).parent, SHARE / module.__name__)
     (SHARE / "at_terminal.py").write_text(AT_TERMINAL)
     in_guest(COMMANDS, share=SHARE, timeout=1800)
     for file in SHARE.glob("*.said"):

@@ -80,18 +80,6 @@ def perf_table(*arguments: object) -> dict:
     )
 
 
-def perf_sums(*arguments: object) -> tuple[dict, list]:
-    """The sums of perf itself."""
-    text = must(PERF, "functions", "report", "--sums=-", *arguments, stderr=subprocess.DEVNULL)
-    return sumsfile.read(text)
-
-
-def perf_names(*arguments: object) -> list[str]:
-    """The names of the rows as perf itself prints them."""
-    text = must(PERF, "functions", "report", "-F", "#", *arguments, stderr=subprocess.DEVNULL)
-    return [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
-
-
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -129,45 +117,20 @@ class Pprof(Case):
         must(REPORT, "--pprof", self.profile, "--share", simulation.share, *arguments, path)
         return simulation, path
 
-    def test_the_same_functions_and_values_as_perfs(self):
-        _, path = self.recording(1, events=5)
-        table = perf_table(path)
-        sums, intervals = perf_sums(path)
-        seen = 0
-        values = reports.weighed(sums, intervals)
-        rows = [(row["symbol"], row["dso"], row["address"]) for row in table["functions"]]
-        for event in table["groups"][0]["events"]:
-            found = top(self.profile, event)
-            for name, row in zip(perf_names(path), rows):
-                own, total = found.pop(name, (0, 0))
-                self.assertAlmostEqual(own, values[row][event], delta=1)
-                self.assertEqual(own, total)
-                seen += own > 0
-            self.assertEqual(found, {})
-            # profiles add up to what was counted
-            counted = sum(intervals[0][kind]["totals"][event] for kind in ("windows", "long"))
-            self.assertEqual(sum(own for own, _ in top(self.profile, event).values()), counted)
-        self.assertGreater(seen, 20)
-        for dso in "libone.so", "libtwo.so":
-            self.assertIn(f"/simulation/{dso}", pprof(self.profile, "-raw"))
-
-    def test_call_chains_are_the_simulated_ones(self):
+    def test_call_chains_are_perfs(self):
         several = 0
         for seed in range(4):
-            simulation, _ = self.recording(seed, by="callchain")
-            wanted: dict[str, Counter] = {}
-            values = reports.weighed(
-                simulation.expected(), simulation.expected_intervals(), simulation.weights
-            )
-            for (name, *_), row in values.items():
-                for event, total in row.items():
-                    wanted.setdefault(event, Counter())[name] += total
-            for event, chains in wanted.items():
+            simulation, path = self.recording(seed, by="callchain")
+            table = perf_table("--by", "callchain", "--share", simulation.share, path)
+            for event in (event["name"] for event in table["events"]):
                 # pprof cannot choose an event whose name has a tab
                 if "\t" not in event:
+                    wanted: Counter = Counter()
+                    for row in table["functions"]:
+                        wanted[row["symbol"]] += row["events"].get(event, {"count": 0})["count"]
                     found = traces(self.profile, event)
-                    for name in {*found, *chains}:
-                        self.assertAlmostEqual(found[name], chains[name], delta=3)
+                    for name in {*found, *wanted}:
+                        self.assertAlmostEqual(found[name], wanted[name], delta=3)
                     several += len(found)
         self.assertGreater(several, 20)
 
@@ -209,28 +172,28 @@ class OpenMetrics(Case):
         return found
 
     @staticmethod
-    def of_host(host: fleet.Host, functions: set[fleet.Key], where: dict[str, str]) -> dict:
-        """The generator's values of these functions of a host, in the form of samples()."""
+    def of_host(path: Path, functions: set[tuple], where: dict[str, str]) -> dict:
+        """The sums of these functions of a host, in the form of samples()."""
         found: dict = {"opening_samples": {}, "windows": {}, "matched_windows": {}}
-        for (symbol, dso, address), numbers in host.table().items():
+        for ((symbol, dso, address), _), row in sumsfile.read(fleet.sums([path]).decode())[
+            0
+        ].items():
             if (symbol, dso, address) not in functions:
                 continue
             labels = [("function", symbol), ("dso", dso), *where.items()]
-            if address != "-":
-                labels.append(("address", address))
-            found["opening_samples"][frozenset(labels)] = numbers[0]
-            found["windows"][frozenset(labels)] = numbers[1]
-            found["matched_windows"][frozenset(labels)] = numbers[2]
+            if address is not None:
+                labels.append(("address", f"{address:#x}"))
+            found["opening_samples"][frozenset(labels)] = row["opened"]
+            found["windows"][frozenset(labels)] = row["samples"]
+            found["matched_windows"][frozenset(labels)] = row["matched"]
         return found
 
     @staticmethod
-    def most(hosts: list[fleet.Host], number: int) -> set[fleet.Key]:
+    def most(paths: list[Path], number: int) -> set[tuple]:
         """The functions with the most cycles."""
-        cycles: Counter = Counter()
-        for host in hosts:
-            for key, numbers in host.table().items():
-                cycles[key] += numbers[0]  # samples that open windows, in share mode auto
-        return {key for key, _ in cycles.most_common(number)}
+        rows = sumsfile.read(fleet.sums(paths).decode())[0]
+        opened = Counter({key: row["opened"] for (key, _), row in rows.items()})
+        return {key for key, _ in opened.most_common(number)}
 
     def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
         """Writes recordings of hosts."""
@@ -252,7 +215,7 @@ class OpenMetrics(Case):
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout.endswith("\n# EOF\n"))
         seen = self.samples(done.stdout)
-        self.check_sums(seen, self.of_host(host, self.most([host], 5), {}))
+        self.check_sums(seen, self.of_host(path, self.most([path], 5), {}))
         self.assertEqual(
             (seen["perf_functions_lost_records"], seen["perf_functions_throttle_records"]),
             ({frozenset(): host.lost}, {frozenset(): host.throttled}),
@@ -267,52 +230,20 @@ class OpenMetrics(Case):
         self.assertEqual((self.dir / "a.prom").read_text(), done.stdout)
 
     def test_metrics(self):
-        """The metrics follow from the generator's sums."""
-        (host, path), *_ = self.hosts(1)
-        seen = self.samples(
-            must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
-        )
-        table = host.table()
-        opened = sum(numbers[0] for numbers in table.values())
-        wanted: dict[str, dict] = {"cycles_per_instruction": {}, "share_of_the_cycles_percent": {}}
-        for (symbol, dso, address), numbers in table.items():
-            labels = {"function": symbol, "dso": dso, "address": address.strip("-")}
-            known = frozenset((name, value) for name, value in labels.items() if value)
-            wanted["share_of_the_cycles_percent"][known | {("column", "%CY")}] = (
-                100 * numbers[0] / opened
-            )
-            # a function that many windows leave has the rates of all that begin in it
-            first = fleet.TOTALS + (
-                fleet.VALUES if numbers[fleet.MATCHED] < 0.9 * numbers[fleet.BEGUN] else 0
-            )
-            cycles, _, instructions = numbers[first : first + 3]
-            if instructions:
-                wanted["cycles_per_instruction"][known | {("column", "CPI")}] = (
-                    cycles / instructions
-                )
-        for name, values in wanted.items():
-            found = seen[f"perf_functions_{name}"]
-            self.assertEqual(found.keys(), values.keys())
-            for key, value in values.items():
-                self.assertAlmostEqual(found[key], value, delta=1e-9 * value)
-        for low, value, high in (
-            [
-                seen[f"perf_functions_cycles_per_instruction{end}"][key]
-                for end in ("_low", "", "_high")
-            ]
-            for key in seen["perf_functions_cycles_per_instruction_low"]
+        """They are perf's, with their intervals and marks."""
+        (_, path), *_ = self.hosts(1)
+        options = "--openmetrics", "-", "--top", 1000, path
+        seen = self.samples(must(REPORT, *options, stderr=subprocess.DEVNULL))
+        rows = perf_table(path)["functions"]
+        family = "perf_functions_cycles_per_instruction"
+        for end, wanted in (
+            ("", [row["metrics"]["CPI"] for row in rows]),
+            ("_low", [row["intervals"]["CPI"][0] for row in rows if "CPI" in row["intervals"]]),
+            ("_high", [row["intervals"]["CPI"][1] for row in rows if "CPI" in row["intervals"]]),
+            ("_weak", [float("CPI" in row["weak"]) for row in rows if row["metrics"]["CPI"]]),
         ):
-            self.assertTrue(low <= value <= high)
-        # each mark of the table is a mark here
-        rows = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))["functions"]
-        weak = [
-            value
-            for name, values in seen.items()
-            if name.endswith("_weak")
-            for value in values.values()
-        ]
-        self.assertEqual({*weak}, {0, 1})
-        self.assertEqual(sum(weak), sum(len(row["weak"]) for row in rows))
+            known = sorted(value for value in wanted if value is not None)
+            self.assertEqual(sorted(seen[family + end].values()), known)
 
     def test_files_of_several_services(self):
         """All can be in the folder that a node exporter reads: no series is in two of them."""
@@ -366,10 +297,10 @@ class OpenMetrics(Case):
             options = "--openmetrics", "-", "--top", 3, "--build", "v2"
             one = must(REPORT, "--from", url, *options, stderr=subprocess.DEVNULL)
         wanted: dict[str, dict] = {}
-        functions = self.most([host for host, _ in hosts], 7)
-        for (build, name), (host, _) in zip(places, hosts):
+        functions = self.most([path for _, path in hosts], 7)
+        for (build, name), (_, path) in zip(places, hosts):
             for family, values in self.of_host(
-                host, functions, {"build": build, "host": name}
+                path, functions, {"build": build, "host": name}
             ).items():
                 wanted.setdefault(family, {}).update(values)
         seen = self.samples(done.stdout)
@@ -381,7 +312,7 @@ class OpenMetrics(Case):
                 for (build, name), (host, _) in zip(places, hosts)
             },
         )
-        last = hosts[2][0]
+        last = hosts[2][1]
         self.check_sums(
             self.samples(one),
             self.of_host(last, self.most([last], 3), {"build": "v2", "host": "web2"}),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bench/reproduce: the values it reads from recordings, and its message if it cannot record."""
+"""bench/reproduce: the values it reads from recordings."""
 
 import tempfile
 import unittest
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bench import experiment
 from tests.harness import perfdata
-from tests.harness.env import run
 
 
 class Rows(unittest.TestCase):
@@ -68,72 +67,3 @@ class Rows(unittest.TestCase):
             {"file, 25 %": True, "run time": True, "script, 25 %": False, "native, 25 %": False},
         )
         self.assertIn("| ≥ 62 | 61.8 | 100.0 | met |", experiment.report(result))
-
-
-class Refusals(unittest.TestCase):
-    """There is one line, and no results."""
-
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.dir = Path(temporary.name)
-
-    def refused(self, pattern: str, perf: object) -> None:
-        done = run("bench/reproduce", "--perf", perf, "--out", self.dir / "out")
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, rf"\Areproduce: {pattern}\n\Z")
-        self.assertFalse((self.dir / "out").exists())
-
-    def stand_in(self, text: str) -> Path:
-        """A perf that has the series and answers `perf stat` and `perf record` with this text."""
-        perf = self.dir / "perf"
-        perf.write_text(f"#!/bin/sh\ncase $1 in functions) echo record report;; {text} esac\n")
-        perf.chmod(0o755)
-        return perf
-
-    def test_no_perf(self):
-        self.refused("there is no /no/perf: .*make perf.*", "/no/perf")
-
-    def test_perf_without_the_series(self):
-        self.refused("/bin/true does not know `perf functions`: .*", "/bin/true")
-
-    def test_no_pmu(self):
-        self.refused(
-            "this machine counts no cycles: .*PMU.*",
-            self.stand_in("stat) echo '<not supported>,,cycles:u' >&2;;"),
-        )
-
-    def test_no_permission(self):
-        self.refused(
-            ".*run this as root.*",
-            self.stand_in("stat) echo 'perf_event_paranoid setting is 3' >&2; exit 255;;"),
-        )
-
-    def test_kernel_without_the_series(self):
-        """The message is perf's own sentence."""
-        self.refused(
-            "cycles: this kernel does not know .*",
-            self.stand_in(
-                "stat) echo 5,,cycles:u,1,100 >&2;; record) printf 'Error:\\ncycles: this kernel"
-                " does not know alternate sample periods\\n' >&2; exit 255;;"
-            ),
-        )
-
-    def test_no_samples(self):
-        """The group has more events than the PMU has counters: perf records nothing."""
-        empty = self.dir / "empty"
-        empty.write_bytes(bytes(104))
-        perf = self.stand_in(
-            "stat) echo 5,,cycles:u,1,100 >&2;; "
-            f'record) while [ $1 != -o ]; do shift; done; [ "$2" = /dev/null ] || cp {empty} "$2";;'
-        )
-        done = run("bench/reproduce", "--perf", perf, "--out", self.dir / "out")
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(
-            done.stdout,
-            (
-                r'\Areproduce: the recording "four samples" has no samples: .*for cycles and 4'
-                r" events at once, give fewer --events[^\n]*\n\Z"
-            ),
-        )
-        self.assertEqual(list((self.dir / "out").iterdir()), [])

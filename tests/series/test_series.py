@@ -1,40 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """The series as maintainers get it: it applies, builds at each commit, and is clean."""
 
-import email
-import email.utils
 import re
 import subprocess
 import unittest
-from email.message import Message
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from tests.harness import machines
-from tests.harness.env import (
-    ARCH,
-    BASE,
-    BUILD,
-    CHECK,
-    IDENTITY,
-    LINUX,
-    SLOW,
-    TOP,
-    machine,
-    must,
-    run,
-    vm,
-)
-from tests.harness.pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
+from tests.harness.env import BASE, BUILD, CHECK, IDENTITY, LINUX, SLOW, TOP, must, run
+from tests.harness.pristine import WALK, build_kernel, build_perf, held, pristine, work_tree
 
 MINUTES = 6
 LOCK = "trees"
 MACHINES = "arm64"
 
 MAIL = BUILD / "series"
-RISCV = "linux-riscv@lists.infradead.org"
 
 
 def git(*args: object) -> str:
@@ -47,11 +29,6 @@ def commits() -> list[tuple[str, str, str]]:
     lines = git("log", "--reverse", f"--format={form}", "pristine..series")
     found = [line.split(" ", 2) for line in lines.splitlines()]
     return [(name, patch.split("/")[0], subject) for name, patch, subject in found]
-
-
-def addresses(mail: Message, field: str) -> set[str]:
-    """The addresses in a field of a mail's header."""
-    return {address for _, address in email.utils.getaddresses(mail.get_all(field, []))}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -113,31 +90,6 @@ class Mails(unittest.TestCase):
         for path in MAIL.rglob("*.patch"):
             self.assertLessEqual(path.stat().st_size, 100_000, path.name)
 
-    def test_mails_go_to_those_whose_files_their_topic_touches(self):
-        def mails(topic: str) -> list[Message]:
-            paths = sorted((MAIL / topic).glob("*.patch"))
-            return [email.message_from_string(path.read_text()) for path in paths]
-
-        pmu, core = mails("pmu"), mails("core-fixes")
-        self.assertTrue(all(RISCV in addresses(mail, "Cc") for mail in pmu))
-        self.assertFalse(any(RISCV in addresses(mail, "Cc") for mail in core))
-        letter, *patches = mails("alternate")
-        self.assertIn("peterz@infradead.org", addresses(letter, "To"))
-        self.assertIn("x86@kernel.org", addresses(letter, "To"))
-        # its documentation names PMUs of others
-        self.assertNotIn(RISCV, addresses(letter, "Cc"))
-        self.assertLessEqual(len(patches), 9)
-        (core,) = (mail for mail in patches if "perf/core: Alternate between" in mail["Subject"])
-        suggested = re.search(r"(?m)^Suggested-by: .* <(.*)>$", core.get_payload())[1]
-        self.assertIn(suggested, addresses(core, "Cc"))
-        for topic in self.topics():
-            letter, *patches = mails(topic.name)
-            for mail in patches:
-                for field in "To", "Cc":
-                    self.assertTrue(addresses(mail, field), mail["Subject"])
-                    self.assertNotIn("", addresses(mail, field), mail["Subject"])
-                    self.assertEqual(addresses(mail, field), addresses(letter, field))
-
     def test_checkpatch_strict(self):
         # The commits that Fixes: names are not in this tree, which begins with Debian's.
         # MAINTAINERS is one commit, the last of its topic. The letter of core-fixes tells which
@@ -160,26 +112,6 @@ class Mails(unittest.TestCase):
                 git("checkout", "--quiet", "--force", "--detach", f"topic/{topic.name}")
                 files = git("diff", "--name-only", "pristine", "HEAD").split()
                 build(files)
-
-    def test_alternate_alone(self):
-        """With what it needs alone it builds without a warning, boots, and skips no selftest."""
-        if not SLOW:
-            self.skipTest("make check-all builds and boots it")
-        git("checkout", "--quiet", "--force", "--detach", "topic/alternate")
-        for arch in "arm64", "x86_64":
-            self.assertNotIn("warning:", build_kernel(arch))
-        must("make", "-C", WALK, f"O={CHECK}/alone-headers", "ARCH=arm64", "headers")
-        tests, name = WALK / "tools/testing/selftests/perf_events", "alternate_period"
-        must(
-            f"{machine(ARCH, 'cross_compile')}gcc",
-            *"-static -O2 -Wall -Werror -DSKID=0 -isystem".split(),
-            *(CHECK / "alone-headers/usr/include", "-o"),
-            *(CHECK / "share" / name, tests / f"{name}.c", "-lpthread"),
-        )
-        done = vm(machines.in_memory(name), "--kernel", BUILT)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertGreaterEqual(len(re.findall(r"(?m)^ok \d+ \S+$", done.stdout)), 9)
-        self.assertNotIn("SKIP", done.stdout)
 
 
 def folders_of(files: list[str]) -> set[str]:
