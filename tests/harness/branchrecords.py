@@ -62,9 +62,7 @@ def choose(stacks: Sequence[Sequence[perfdata.Branch]]) -> tuple[int, int] | Non
 
 
 def sums_within(
-    stacks: Sequence[Sequence[perfdata.Branch]],
-    span: tuple[int, int],
-    name: Callable[[int], str],
+    stacks: Sequence[Sequence[perfdata.Branch]], span: tuple[int, int], name: Callable[[int], str]
 ) -> Sums:
     """The sums of the cycles in the span, of all samples that have them."""
     horizon, guard = span

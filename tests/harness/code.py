@@ -18,16 +18,7 @@ def build(path: Path, source: str, *options: str) -> Path:
     """Makes a shared library of C or assembler, which is written to path; returns the library."""
     path.write_text(source)
     library = path.with_suffix(".so")
-    must(
-        "gcc",
-        "-shared",
-        "-nostdlib",
-        "-Wl,--build-id=none",
-        *options,
-        "-o",
-        library,
-        path,
-    )
+    must("gcc", "-shared", "-nostdlib", "-Wl,--build-id=none", *options, "-o", library, path)
     return library
 
 

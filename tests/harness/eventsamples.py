@@ -82,12 +82,7 @@ class Run:
                 now += cycles
 
     def write(
-        self,
-        path: Path,
-        libraries: Libraries,
-        size: int = 1,
-        chains: bool = False,
-        cpuid: str = "",
+        self, path: Path, libraries: Libraries, size: int = 1, chains: bool = False, cpuid: str = ""
     ) -> None:
         """A recording of the samples, at functions of the libraries.
 

@@ -57,14 +57,6 @@ def totals(test: unittest.TestCase, output: str) -> dict[str, int]:
     test.assertGreater(sums["alternating events"], succeeded / 10, output)
     test.assertGreater(sums["of alternating events"], sums["calls"] / 1000, output)
     test.assertGreater(sums["periods checked"], sums["calls"] / 1000, output)
-    for kind in (
-        "mmap",
-        "ENABLE",
-        "REFRESH",
-        "PERIOD",
-        "SET_OUTPUT",
-        "PAUSE_OUTPUT",
-        "fork",
-    ):
+    for kind in ("mmap", "ENABLE", "REFRESH", "PERIOD", "SET_OUTPUT", "PAUSE_OUTPUT", "fork"):
         test.assertRegex(output, rf"(?m)^{kind} +\d+: ok \d")
     return sums

@@ -223,11 +223,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         make_selftest(self.share, ARCH, *programs, by_module=True)
         options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
         commands = " && ".join(in_memory(f"{name} {options}") for name in programs)
-        done = vm(
-            f"insmod perf_alt_period.ko && {commands}",
-            *self.OPTIONS,
-            share=self.share,
-        )
+        done = vm(f"insmod perf_alt_period.ko && {commands}", *self.OPTIONS, share=self.share)
         lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertGreaterEqual(len(lines), self.SELFTESTS)

@@ -37,13 +37,7 @@ class Recording:
         self.writer.mmap2(self.where(), start, length, str(path), **more)
 
     def sample(
-        self,
-        address: int,
-        *counts: int,
-        group: int = 0,
-        tid: int = 0,
-        cpu: int = 0,
-        **more: object,
+        self, address: int, *counts: int, group: int = 0, tid: int = 0, cpu: int = 0, **more: object
     ) -> None:
         """A sample of a group; counts are those of its events since the sample before."""
         events = self.groups[group]

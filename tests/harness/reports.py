@@ -312,8 +312,7 @@ def fake_perf(
     for name, one in (("table", made), ("diff", change)):
         path.with_suffix(f".{name}").write_text(json.dumps(one), encoding="utf-8")
     path.with_suffix(".chains").write_text(
-        f"perf functions: this lacks data that these options need: use {chains}\n",
-        encoding="utf-8",
+        f"perf functions: this lacks data that these options need: use {chains}\n", encoding="utf-8"
     )
     path.write_text(
         f"""#!/bin/sh

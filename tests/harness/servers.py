@@ -88,21 +88,6 @@ class Dask:
                 )
             )
 
-    def seconds(self) -> float:
-        """Processor time so far of scheduler, workers and their finished children."""
-        ticks = 0
-        for process in self.processes:
-            ticks += sum(
-                map(
-                    int,
-                    Path(f"/proc/{process.pid}/stat")
-                    .read_text(encoding="utf-8")
-                    .rpartition(")")[2]
-                    .split()[11:15],
-                )
-            )
-        return ticks / os.sysconf("SC_CLK_TCK")
-
     def kill(self) -> None:
         """Kills one worker without warning."""
         self.workers.pop().kill()

@@ -153,11 +153,7 @@ class Simulation:
     """A random recording, and the sums that a table of it must have."""
 
     def __init__(
-        self,
-        seed: int,
-        libraries: Libraries,
-        events: int = 0,
-        by: str = "symbol",
+        self, seed: int, libraries: Libraries, events: int = 0, by: str = "symbol"
     ) -> None:
         """events: make one group of so many events, the same for every seed; by: the key of rows."""
         self.by, self.keys = by, by.split(",")
@@ -679,10 +675,7 @@ class Simulation:
                 "matched": matched,
                 "discarded": sums["samples"] - inside,
                 **values_of(events, sums["bursts"]),
-                "begun": {
-                    "windows": begun,
-                    **values_of(events, sums["begun"]),
-                },
+                "begun": {"windows": begun, **values_of(events, sums["begun"])},
             }
             both[function, events] = added(both.get((function, events), {}), told)
         keys = {

@@ -19,9 +19,7 @@ def values(windows: Sequence[Sequence[int]], events: int) -> list[int]:
 
 
 def intervals(
-    events: int,
-    windows: Sequence[Sequence[int]] = (),
-    long: Sequence[Sequence[int]] = (),
+    events: int, windows: Sequence[Sequence[int]] = (), long: Sequence[Sequence[int]] = ()
 ) -> str:
     """The two lines of all intervals that follow the group lines in share mode auto."""
     lines = (

@@ -368,9 +368,7 @@ class Counters(unittest.TestCase):
             where = pw.Where(2000 + at, WHERE.pid, WHERE.tid)
             values = [(number, PERIOD * at) for number in (1, 2, 3)]
             writer.sample(
-                *(group[0], where, THIRD, PERIOD, values),
-                branches=(0, stack),
-                counters=counters,
+                *(group[0], where, THIRD, PERIOD, values), branches=(0, stack), counters=counters
             )
         writer.write(DATA / f"{name}.data")
         return DATA / f"{name}.data"

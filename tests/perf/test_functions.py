@@ -281,8 +281,7 @@ class LikePerfReport(Case):
         hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
         hostile.run(100, DATA / "hostile.data")
         self.assertIn(
-            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
-            self.report("--header", DATA / "hostile.data"),
+            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n", self.report("--header", DATA / "hostile.data")
         )
 
 
@@ -368,8 +367,7 @@ class Report(Case):
         tool.chmod(0o755)
         other, _ = sums_of(self.one, "--by", "srcline", "--addr2line", tool)
         self.assertEqual(
-            {row[0][0] for row in other},
-            {name.replace("one.s:", "uno.s:") for name in short},
+            {row[0][0] for row in other}, {name.replace("one.s:", "uno.s:") for name in short}
         )
 
     def test_bad_input(self):

@@ -73,9 +73,7 @@ class Printed(unittest.TestCase):
             )
         with self.subTest(command):
             same = doctest.OutputChecker().check_output(
-                expected,
-                nearly(expected, actual),
-                doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+                expected, nearly(expected, actual), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
             )
             self.assertTrue(same, f"\n{actual}")
 

@@ -227,9 +227,7 @@ class Numbers(unittest.TestCase):
 
     def test_stripped_trace(self):
         """The event of a trace that was decoded and stripped has no samples, and no column."""
-        found = titles(
-            sampled("trace", INTEL, CYCLES, INSTRUCTIONS),
-        )
+        found = titles(sampled("trace", INTEL, CYCLES, INSTRUCTIONS))
         expected = sampled(
             *("trace", INTEL, CYCLES, INSTRUCTIONS),
             *(("cs_etm/autofdo/u", 12, 0), ("intel_pt//u", 13, 0)),

@@ -191,8 +191,7 @@ class BeforeAndAfter(unittest.TestCase):
         if not SLOW:
             self.skipTest("make check-all compares all tests in the emulated machine")
         before = functools.partial(
-            guest_tests,
-            prefix="rm -r /usr/libexec/perf-core; cp -r /share/root/. /",
+            guest_tests, prefix="rm -r /usr/libexec/perf-core; cp -r /share/root/. /"
         )
         # two machines need two processors
         with ThreadPoolExecutor() as pool:

@@ -142,15 +142,7 @@ class Late(unittest.TestCase):
         done = run(PERF, "functions", "report", "-j", path, stderr=-1)
         self.assertEqual(
             json.loads(done.stdout)["skid"],
-            [
-                {
-                    "leader": "cycles",
-                    "windows": 100,
-                    "mean": 50.5,
-                    "median": 51,
-                    "percentile_95": 96,
-                }
-            ],
+            [{"leader": "cycles", "windows": 100, "mean": 50.5, "median": 51, "percentile_95": 96}],
         )
         self.assertIn(
             "windows of cycles end 50.5 events late on average, and one in 20 ends 96 or more late",

@@ -76,10 +76,7 @@ class Paths(unittest.TestCase):
     LOOP = 10  # instructions
 
     def recording(
-        self,
-        name: str,
-        samples: Sequence[tuple[int, int, int]],
-        flags: int = FREQ,
+        self, name: str, samples: Sequence[tuple[int, int, int]], flags: int = FREQ
     ) -> Path:
         """samples: function, cycles of the loop, and period. It is the first one without FREQ."""
         cycles = pw.Event(
@@ -308,11 +305,7 @@ class Groups(unittest.TestCase):
 
     def test_sums(self):
         """They compare if each period is a window, whatever the periods are."""
-        for name, options in (
-            ("same", {}),
-            ("longer", {"longer": 3}),
-            ("timeless", {"form": 0}),
-        ):
+        for name, options in (("same", {}), ("longer", {"longer": 3}), ("timeless", {"form": 0})):
             path = self.recording(name, **options)
             true = self.truth(path)
             if name == "same":

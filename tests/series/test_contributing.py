@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every path and test that the pages for newcomers name exists."""
+"""Pages for newcomers: the paths that they name exist, and a killed test is one failure."""
 
 import re
+import tempfile
 import unittest
+from pathlib import Path
 
-from tests.harness.env import TOP
+from tests.harness.env import TOP, run
 
 PAGES = "CONTRIBUTING.md", "kernel/README.md"
 
@@ -44,3 +46,16 @@ def is_of_linux(path: str) -> bool:
         f"+++ b/{path}" in patch.read_text(encoding="utf-8")
         for patch in (TOP / "patches").glob("*/*.patch")
     )
+
+
+class Killed(unittest.TestCase):
+    SUITE = "import os\ndef test_one(): pass\ndef test_two(): os.kill(os.getpid(), 9)\n"
+
+    def test_one_test_fails_and_the_rest_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            suite = Path(folder) / "test_suite.py"
+            suite.write_text(f"{self.SUITE}def test_three(): pass\n", encoding="utf-8")
+            words = "-m pytest -q -n 2 --dist loadgroup -p tests.conftest -c /dev/null".split()
+            done = run("/usr/bin/python3", *words, f"--rootdir={folder}", suite)
+        self.assertRegex(done.stdout, r"(?m)^1 failed, 2 passed", done.stdout)
+        self.assertIn("test_two", done.stdout)
