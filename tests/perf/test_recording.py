@@ -5,6 +5,7 @@ perfdata.py reads the samples, not perf. `benchmark --truth` counts what the ben
 instruction at a time, without a PMU.
 """
 
+import math
 import re
 import unittest
 from collections import Counter
