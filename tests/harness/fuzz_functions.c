@@ -24,6 +24,7 @@
 #include <linux/types.h>
 #include "builtin.h"
 #include "util/debug.h"
+#include "util/session.h"
 #include "util/symbol_conf.h"
 
 #define HEADER_SIZE	16
@@ -37,10 +38,7 @@
 
 static const char magic[HEADER_SIZE] = "PERFILE2\x10";
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t most, unsigned int seed);
-size_t LLVMFuzzerMutate(u8 *data, size_t size, size_t most);
+size_t (fuzz_mutate_bytes)(u8 *data, size_t size, size_t most);
 const char *__lsan_default_suppressions(void);
 
 /* Names leaks to ignore; LeakSanitizer calls this. */
@@ -60,7 +58,7 @@ enum { INPUT = 100, SUMS };
 #define INPUT_PATH " /proc/self/fd/100"
 #define SUMS_PATH " /proc/self/fd/101"
 
-int LLVMFuzzerInitialize(int *argc __maybe_unused, char ***argv __maybe_unused)
+int fuzz_initialize(int *argc __maybe_unused, char ***argv __maybe_unused)
 {
 	FILE *fp = fopen(getenv("FUZZ_FEATURES"), "r");
 
@@ -73,7 +71,7 @@ int LLVMFuzzerInitialize(int *argc __maybe_unused, char ***argv __maybe_unused)
 	symbol_conf.ignore_vmlinux_buildid = true;
 	symbol_conf.kallsyms_name = "/dev/null";
 	symbol_conf.symfs = "/nowhere";
-	debug_set_file(fopen("/dev/null", "w"));
+	verbose = -1;
 	dup2(memfd_create("input", 0), INPUT);
 	dup2(memfd_create("sums", 0), SUMS);
 	dup2(memfd_create("output", 0), STDOUT_FILENO);
@@ -93,7 +91,7 @@ static void put(int file, const void *data, size_t size)
 }
 
 /* Returns what the command prints with these words, or NULL if it fails; the caller frees it. */
-static char *report(const char *words)
+static char *printed_by(const char *words)
 {
 	char command[512], *text;
 	const char *argv[64];
@@ -104,6 +102,9 @@ static char *report(const char *words)
 	for (char *word = strtok(command, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
 	argv[argc] = NULL;
+	/* What a command before this one has left. */
+	symbol_conf.use_callchain = false;
+	session_done = 0;
 	rewind(stdout);
 	if (ftruncate(STDOUT_FILENO, 0) || cmd_functions(argc, argv) < 0)
 		return NULL;
@@ -152,7 +153,7 @@ static bool is_well_formed(const u8 *record, const struct perf_event_header *hea
 		[FEATURE]		= { 16, 0 },
 	};
 	u16 least, string;
-	u64 sample_type;
+	u64 period, window, sample_type, branches;
 	u32 attr_size;
 
 	if (header->type >= ARRAY_SIZE(forms))
@@ -176,8 +177,13 @@ static bool is_well_formed(const u8 *record, const struct perf_event_header *hea
 		return false;
 	if (header->type == ATTR) {
 		memcpy(&attr_size, record + 12, sizeof(attr_size));
+		memcpy(&period, record + 24, sizeof(period));
+		memcpy(&window, record + 152, sizeof(window));
 		memcpy(&sample_type, record + 32, sizeof(sample_type));
-		return attr_size == 160 && !(sample_type & ~SAMPLE_TYPES);
+		memcpy(&branches, record + 80, sizeof(branches));
+		/* perf compares the names of events with counters, which may have none. */
+		return attr_size == 160 && (period || !window) &&
+		       !(sample_type & ~SAMPLE_TYPES) && !(branches & (1 << 19));
 	}
 	return header->type != FEATURE || memmem(features, features_size, record, header->size);
 }
@@ -200,7 +206,7 @@ static size_t keep_well_formed(u8 *data, size_t size)
 	return to;
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one_input(const u8 *data, size_t size)
 {
 	/* Not srcline: perf would run addr2line for each line. */
 	static const char *const rows[] = {
@@ -227,27 +233,27 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	free(copy);
 	snprintf(options, sizeof(options), "%s --sums -" INPUT_PATH,
 		 rows[*data % ARRAY_SIZE(rows)]);
-	text = report(options);
+	text = printed_by(options);
 	if (!text || !strstr(text, "\ngroup\t")) {
 		free(text);
 		return 0;
 	}
 	put(SUMS, text, strlen(text));
-	again = report("--sums -" SUMS_PATH);
+	again = printed_by("--sums -" SUMS_PATH);
 	if (!again || strcmp(text, again))
 		fail("the sums are other sums when they are read again", text);
 	free(text);
 	free(again);
-	text = report(tables[size % ARRAY_SIZE(tables)]);
+	text = printed_by(tables[size % ARRAY_SIZE(tables)]);
 	if (text)
 		check_text(text);
 	free(text);
-	free(report("-j --interval 0.001" INPUT_PATH));
+	free(printed_by("-j --interval 0.001" INPUT_PATH));
 	return 0;
 }
 
 /* Half of the mutations copy or remove a whole record or line. */
-size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t most, unsigned int seed)
+size_t fuzz_mutate(u8 *data, size_t size, size_t most, unsigned int seed)
 {
 	bool is_recording = size > 64 && !memcmp(data + 1, magic, HEADER_SIZE);
 	size_t place = 1 + (is_recording ? HEADER_SIZE : 0), length = 0, moved = seed / 2 % 61;
@@ -255,7 +261,7 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t most, unsigned int 
 	u8 *copy;
 
 	if (seed % 2 || size < 64)
-		return LLVMFuzzerMutate(data, size, most);
+		return fuzz_mutate_bytes(data, size, most);
 	/* Seek the unit with this number, or the last one. */
 	for (;; place += length) {
 		end = memchr(data + place, '\n', size - place);
@@ -272,7 +278,7 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t most, unsigned int 
 		memmove(data + place + length, data + place, size - place);
 		memcpy(data + place, copy, length);
 		free(copy);
-		return LLVMFuzzerMutate(data, size + length, most);
+		return fuzz_mutate_bytes(data, size + length, most);
 	}
 	memmove(data + place, data + place + length, size - place - length);
 	return size - length;

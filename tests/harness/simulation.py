@@ -155,7 +155,7 @@ class Simulation:
     def __init__(
         self, seed: int, libraries: Libraries, events: int = 0, by: str = "symbol"
     ) -> None:
-        """events: make one group of so many events, the same for every seed; by: the key of rows."""
+        """events: make one group of so many, the same for every seed; by: the key of rows."""
         self.by, self.keys = by, by.split(",")
         self.cgroup = 0  # of the current sample
         self.random = random.Random(seed)

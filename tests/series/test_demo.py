@@ -99,16 +99,6 @@ class Demo(unittest.TestCase):
             steps, ["record in the emulated machine", "table of metrics", "truth of the core model"]
         )
 
-    def test_without_a_model(self):
-        """Each instruction takes one cycle."""
-        said = demo(model="none")
-        self.assertNotIn(" truth ", said)
-        self.assertIn("-e '{cycles/period=999700,alt-period=300/", said)
-        header, *rows = [line.split() for line in TABLE.read_text().splitlines()]
-        of = {row[0]: row[header.index("CPI")] for row in rows}
-        self.assertEqual([of[name] for name in LEAVES], ["1.0"] * len(LEAVES))
-        self.check_commands(said)
-
     def test_kernel_functions(self):
         said = demo(
             "dd if=/dev/zero of=/dev/null bs=64k count=4000",
