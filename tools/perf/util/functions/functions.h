@@ -152,7 +152,6 @@ struct fn_row {
 	struct fn_sums **sums;		/* by set, NULL: none */
 	unsigned int nr_sums;
 	u64 stamp;			/* of the last observation: a recursion counts once */
-	void *priv;			/* of rows.c: the parts of its name */
 };
 
 struct fn_table {
@@ -245,7 +244,7 @@ int fn_by__parse(const char *by, enum fn_key keys[FN_NR_KEYS], char wrong[32]);
 bool fn_by__has(const char *by, enum fn_key key);
 bool fn_by__is(const char *by, enum fn_key key);	/* that key alone */
 
-struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inlines, bool stitch_lbr);
+struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inlines);
 void fn_rows__delete(struct fn_rows *rows);
 /* The option of perf record that the samples of an event lack, NULL: none. */
 const char *fn_rows__lacks(const struct fn_rows *rows, struct evsel *evsel);
@@ -260,7 +259,6 @@ struct fn_row *fn_rows__find(struct fn_rows *rows, struct evsel *evsel, struct p
 struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al, u64 ip);
 /* A row that is no function, by its name, such as FN_ALL. */
 struct fn_row *fn_rows__named(struct fn_rows *rows, enum fn_key kind, const char *name);
-void fn_rows__forget(struct fn_rows *rows);	/* maps have changed */
 /* Names the rows of several keys, as threads change theirs. Call it before fn_table__settle(). */
 int fn_rows__finish(struct fn_rows *rows);
 bool fn_dso__is_jit(const struct dso *dso);
@@ -328,32 +326,131 @@ const char *fn_options__filter(const struct fn_options *options);
 int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
 		   struct fn_table *table, struct fn_session **kept);
 
-/* A counter's value in the last sample of a stream. */
-struct fn_last {
-	u64 id;			/* of the event, 0: none yet */
-	u64 value;
+/*
+ * What the sources share: streams.c reads the counts of groups, session.c finds rows.
+ */
+
+/* A group whose samples have counts. */
+struct fn_sampler {
+	struct evsel *evsel;		/* the event whose samples end its intervals */
+	struct fn_set *set;		/* of its windows; NULL: none are wanted */
+	unsigned int nr;		/* of its members; the sampler is the first one */
+	unsigned int *slots;		/* by member: the event in @set */
+	bool inherits;
+	bool alternates;		/* else each interval is a window */
+	u64 limit;			/* shorter intervals are windows */
+	double enabled, running;	/* times in ns, see fn_times__add() */
+	double *counted;		/* by member, see fn_streams__count() */
 };
 
-/* An event of the leader in a thread, or on a CPU: its samples end its intervals. */
+/* evsel->priv: what the samples of an event are for. */
+struct fn_evsel {
+	struct fn_sampler *sampler;	/* of its group, if samples have counts */
+	unsigned int member;
+	struct fn_set *samples;		/* its own samples are observations of an event of it */
+	unsigned int event;
+	struct fn_paths *paths;		/* of its samples' branch records */
+	bool has_records;		/* the last one tells the row of a sample */
+	bool wants_site;		/* entry or return site of a sample matter */
+	bool is_branch, is_miss;
+	double first, second;		/* mean periods of the first samples of recent streams */
+	double periods, number;		/* of all samples */
+	double enabled, running;
+};
+
+/* An interrupted event may count on, or stand still: by the records of throttling. */
+struct fn_counter;
+
+/* The counts of a group in a thread, or on a CPU. */
 struct fn_stream {
 	u64 id;
-	u64 thread;		/* 0: of a CPU */
-	unsigned int nr;	/* number of events of the group, by slot: */
-	struct fn_last *last;
-	double *counts;		/* since the sample before */
-	u64 *counted, *before;	/* up to the last sample of any event; before the recording */
-	u8 *places;		/* samples of each event so far, up to 2 */
-	u64 seen;		/* the last sample in the order of all, 0: none */
-	u64 throttled;		/* the last throttle record of the group, in the same order */
-	/* windows.c: the last sample, and the burst so far, which is one observation. */
+	u64 thread;			/* 0: of a CPU */
+	struct fn_sampler *sampler;
+	struct fn_counter *leader;
+	u64 *ids;			/* by member, 0: none yet */
+	u64 *last;			/* values in the last sample of the sampler */
+	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
+	double *counts;			/* since the last sample of the sampler */
+	u8 *places;			/* samples of each event so far, up to 2 */
+	u64 seen;			/* the last sample of the sampler in the order of all, 0: none */
+	bool is_interrupted;		/* another event has sampled since then */
+	/* windows.c: where the last sample was, and the burst so far: one observation. */
 	u64 last_thread;
-	struct fn_row *last_row;
-	bool last_filtered, is_interrupted;
+	struct fn_row *last_row;	/* NULL: not known */
+	bool last_filtered;
 	struct fn_chain last_chain;
-	struct fn_frame *burst;	/* its rows */
+	struct fn_row **burst;
 	unsigned int nr_burst, allocated;
 	double *sums, windows;
 };
+
+struct fn_streams;
+
+/* A sample that knows its row. */
+struct fn_sample {
+	struct evsel *evsel;
+	struct fn_evsel *own;
+	struct perf_sample *sample;
+	struct machine *machine;
+	u64 thread;
+	struct fn_row *row;
+	const struct fn_chain *chain;	/* --children; each of its rows gets the observation */
+	struct fn_stream *stream;	/* NULL: no counts */
+	bool ends_interval;		/* the counts of the stream are those of an interval */
+	bool is_broken;			/* in which something was lost or throttled */
+	unsigned int place;		/* samples of the event before it in the stream, up to 2 */
+	bool at_entry, at_return;
+	bool is_filtered;		/* the user does not want to see it */
+	bool is_foreign;		/* nor any of its stream */
+	bool is_outside;		/* of the spans of time */
+	bool is_nowhere;		/* in no known function */
+};
+
+struct fn_streams *fn_streams__new(void);
+void fn_streams__delete(struct fn_streams *streams);
+struct fn_stream *fn_streams__findnew(struct fn_streams *streams, struct fn_sampler *sampler,
+				      u64 id, u64 thread);
+/*
+ * Reads the values of a sample. Returns 1 if it ends an interval, whose counts are then in the
+ * stream, 0 if it ends none, or a negative error: -EINVAL if the values are of another group.
+ */
+int fn_stream__read(struct fn_streams *streams, struct fn_stream *stream, struct evlist *evlist,
+		    const union perf_event *event, struct fn_sample *sample);
+/* Notes the sample in the order of all. */
+void fn_stream__see(struct fn_streams *streams, struct fn_stream *stream);
+int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins);
+void fn_streams__lose(struct fn_streams *streams);
+int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
+/* Calls @flush for each stream: bursts end. */
+int fn_streams__flush(struct fn_streams *streams, int (*flush)(void *data, struct fn_stream *stream),
+		      void *data);
+void fn_streams__forget_idle(struct fn_streams *streams);
+/* Sets fn_sampler.counted to what all streams have counted. */
+void fn_streams__count(struct fn_streams *streams);
+/* Adds to the time that an event was to count in a thread, and has counted. */
+int fn_times__add(struct fn_streams *streams, u64 id, u64 thread, const double *owner,
+		  u64 enabled, u64 running, double *all_enabled, double *all_running);
+
+/* The part of a session that sources need. */
+struct fn_table *fn_session__table(struct fn_session *session);
+struct fn_streams *fn_session__streams(struct fn_session *session);
+/* Finds the row of an address in the thread of a sample; @row NULL: the user does not want it. */
+int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
+			 struct fn_row **row);
+u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and maps, from 1 */
+
+/* windows.c, branches.c: what sessions ask of them */
+int fn_windows__end_bursts(struct fn_session *session);
+struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
+			       const char *arch, const char *cpu, struct fn_paths *next);
+void fn_paths__delete(struct fn_paths *paths);
+void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon of each */
+void fn_paths__restart(struct fn_paths *paths);
+/* Why records tell less than they could, "" if there is no reason. */
+void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size);
+/* samples.c */
+int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
+		      struct fn_table *table);
 
 /*
  * A source: samples.c, windows.c, branches.c. A new one is a file with one of these, and an entry
