@@ -116,7 +116,10 @@ struct fn_group {
 struct fn_sums {
 	double number;
 	double independent;	/* a burst of windows is one */
-	/* Windows: those that begin here, wherever they end, and those that end here. */
+	/*
+	 * Windows: those that begin here, wherever they end, and those that end here. Branch
+	 * records: the weights of the observations, and their squares.
+	 */
 	double begun, ended;
 	double values[];
 };
@@ -137,6 +140,7 @@ struct fn_set {
 	bool is_complete;		/* each period is a window, so all that was counted is here */
 	bool is_recorded;		/* samples lie in the function of the last branch record */
 	bool is_hidden;			/* only as even set of another one: --source */
+	bool is_dropped;		/* not at all: fn_table__settle() deletes it */
 	struct fn_sums *total;		/* of all rows, see fn_table__settle() */
 	/* Windows in all functions, and the long intervals: what interrupts add. */
 	struct fn_sums *windows, *longs;
@@ -163,6 +167,7 @@ struct fn_table {
 	size_t nr_rows, nr_allocated;
 	struct hashmap *map;		/* of the rows by symbol, DSO, address */
 	u64 allocated;			/* bytes of all sums */
+	u64 stamp;			/* see fn_row.stamp */
 	u64 lost, throttled;
 	bool lacks_children;		/* tasks do not inherit these events */
 	bool is_scaled;			/* sums were far from what the events have counted */
@@ -179,6 +184,10 @@ void fn_table__exit(struct fn_table *table);
 struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
 				     const struct fn_group *group, struct fn_event *events,
 				     unsigned int nr_events);
+/* The same, but never one that there is. */
+struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
+				 const struct fn_group *group, struct fn_event *events,
+				 unsigned int nr_events);
 int fn_set__add_group(struct fn_set *set, const struct fn_group *group);
 /* Adds a row that differs from all others; @address NULL: its names say enough. */
 struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
@@ -219,6 +228,8 @@ static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struc
 /* Adds an observation of @number windows that count all events of a set together. */
 int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 		    const double *counts, double number);
+void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
+		      double number);
 /* Adds an observation of one event. */
 int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 			  unsigned int event, double count, bool at_entry, bool at_return);
@@ -339,7 +350,7 @@ struct fn_sampler {
 	bool inherits;
 	bool alternates;		/* else each interval is a window */
 	u64 limit;			/* shorter intervals are windows */
-	double enabled, running;	/* times in ns, see fn_times__add() */
+	double times[2];		/* of its windows, see fn_streams__add_times() */
 	double *counted;		/* by member, see fn_streams__count() */
 };
 
@@ -355,7 +366,7 @@ struct fn_evsel {
 	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
-	double enabled, running;
+	double times[2];		/* see fn_streams__add_times() */
 };
 
 /* An interrupted event may count on, or stand still: by the records of throttling. */
@@ -365,7 +376,8 @@ struct fn_counter;
 struct fn_stream {
 	u64 id;
 	u64 thread;			/* 0: of a CPU */
-	struct fn_sampler *sampler;
+	const void *owner;		/* the sampler, or an event without counts */
+	struct fn_sampler *sampler;	/* NULL: no counts */
 	struct fn_counter *leader;
 	u64 *ids;			/* by member, 0: none yet */
 	u64 *last;			/* values in the last sample of the sampler */
@@ -381,7 +393,8 @@ struct fn_stream {
 	struct fn_chain last_chain;
 	struct fn_row **burst;
 	unsigned int nr_burst, allocated;
-	double *sums, windows;
+	double windows;
+	double *sums;			/* of the burst, by event of the set */
 };
 
 struct fn_streams;
@@ -406,43 +419,50 @@ struct fn_sample {
 	bool is_nowhere;		/* in no known function */
 };
 
+/* streams.c */
 struct fn_streams *fn_streams__new(void);
 void fn_streams__delete(struct fn_streams *streams);
-struct fn_stream *fn_streams__findnew(struct fn_streams *streams, struct fn_sampler *sampler,
-				      u64 id, u64 thread);
 /*
- * Reads the values of a sample. Returns 1 if it ends an interval, whose counts are then in the
- * stream, 0 if it ends none, or a negative error: -EINVAL if the values are of another group.
+ * Finds the stream of a sample and reads its values: sets stream, ends_interval, is_broken and place
+ * of the sample. Returns 0, -ENOMEM, -EINVAL if the values are of another group, or -ESRCH if an
+ * event has come into its group after the first samples.
  */
-int fn_stream__read(struct fn_streams *streams, struct fn_stream *stream, struct evlist *evlist,
-		    const union perf_event *event, struct fn_sample *sample);
-/* Notes the sample in the order of all. */
-void fn_stream__see(struct fn_streams *streams, struct fn_stream *stream);
+int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
+		     const union perf_event *event, struct fn_sample *sample);
+/* Notes in the order of all that the sampler has sampled, after its sources have taken it. */
+void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
+/* An event is throttled, or no longer, in a thread with which it ends (0: of a CPU). */
 int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins);
 void fn_streams__lose(struct fn_streams *streams);
 int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
-/* Calls @flush for each stream: bursts end. */
-int fn_streams__flush(struct fn_streams *streams, int (*flush)(void *data, struct fn_stream *stream),
-		      void *data);
+int fn_streams__for_each(struct fn_streams *streams,
+			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
 /* Sets fn_sampler.counted to what all streams have counted. */
-void fn_streams__count(struct fn_streams *streams);
-/* Adds to the time that an event was to count in a thread, and has counted. */
-int fn_times__add(struct fn_streams *streams, u64 id, u64 thread, const double *owner,
-		  u64 enabled, u64 running, double *all_enabled, double *all_running);
+int fn_streams__count(struct fn_streams *streams);
+/* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
+int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
+			  u64 enabled, u64 running, double times[2]);
+/* In a damaged file, the values may be of an event that reads them in another form. */
+bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
+			   u64 read_format);
 
 /* The part of a session that sources need. */
 struct fn_table *fn_session__table(struct fn_session *session);
 struct fn_streams *fn_session__streams(struct fn_session *session);
-/* Finds the row of an address in the thread of a sample; @row NULL: the user does not want it. */
+/*
+ * Finds the row of an address in the thread of a sample. Sets @row to NULL if the user does not want
+ * it; leaves it if @must_be_mapped and it is not.
+ */
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
-			 struct fn_row **row);
+			 bool must_be_mapped, struct fn_row **row);
 u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and maps, from 1 */
 
 /* windows.c, branches.c: what sessions ask of them */
 int fn_windows__end_bursts(struct fn_session *session);
+void fn_windows__stretch(struct fn_session *session, struct evlist *evlist);
 struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
-			       const char *arch, const char *cpu, struct fn_paths *next);
+			       const char *arch, struct fn_paths *next);
 void fn_paths__delete(struct fn_paths *paths);
 void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon of each */
 void fn_paths__restart(struct fn_paths *paths);
@@ -470,9 +490,8 @@ struct fn_source {
 	int (*sample)(struct fn_session *session, struct fn_sample *sample);
 	/* Sets the interval of a rate: exact where numbers are small. */
 	void (*interval)(const struct fn_pair *pair, struct fn_value *value);
-	/* Why not to rely on the rates of a row, NULL: no reason of this kind. */
-	const char *(*doubt)(const struct fn_table *table, const struct fn_row *row,
-			     const struct fn_set *set, int y, int x);
+	/* Why not to rely on the rates y / x of a row (NULL: of all); NULL: no reason of its own. */
+	const char *(*doubt)(const struct fn_row *row, const struct fn_set *set, int y, int x);
 };
 
 extern const struct fn_source fn_windows, fn_samples, fn_branches;

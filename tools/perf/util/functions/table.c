@@ -58,11 +58,16 @@ void fn_table__init(struct fn_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
+static void free_events(struct fn_event *events, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		free(events[i].name);
+	free(events);
+}
+
 static void free_set(struct fn_set *set)
 {
-	for (unsigned int i = 0; i < set->nr_events; i++)
-		free(set->events[i].name);
-	free(set->events);
+	free_events(set->events, set->nr_events);
 	free(set->groups);
 	free(set->total);
 	free(set->windows);
@@ -249,28 +254,13 @@ static void merge_event(struct fn_event *event, const struct fn_event *other)
 		event->scale = other->scale;
 }
 
-struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
-				     const struct fn_group *group, struct fn_event *events,
-				     unsigned int nr_events)
+struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
+				 const struct fn_group *group, struct fn_event *events,
+				 unsigned int nr_events)
 {
-	struct fn_set *set = NULL, **sets;
+	struct fn_set **sets = realloc(table->sets, (table->nr_sets + 1) * sizeof(*sets));
+	struct fn_set *set = zalloc(sizeof(*set));
 
-	qsort(events + 1, nr_events - 1, sizeof(*events), compare_events);
-	for (unsigned int i = 0; i < table->nr_sets && !set; i++) {
-		if (table->sets[i]->source == source &&
-		    has_events(table->sets[i], events, nr_events))
-			set = table->sets[i];
-	}
-	if (set) {
-		for (unsigned int i = 0; i < nr_events; i++) {
-			merge_event(&set->events[i], &events[i]);
-			free(events[i].name);
-		}
-		free(events);
-		return fn_set__add_group(set, group) ? NULL : set;
-	}
-	sets = realloc(table->sets, (table->nr_sets + 1) * sizeof(*sets));
-	set = zalloc(sizeof(*set));
 	if (sets)
 		table->sets = sets;
 	if (!sets || !set) {
@@ -283,13 +273,40 @@ struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_sou
 	set->index = table->nr_sets;
 	set->is_complete = true;
 	set->is_recorded = true;
+	set->even = source->is_even ? set : NULL;
 	sets[table->nr_sets++] = set;
 	set->total = zalloc(sums_size(set));
 	set->windows = zalloc(sums_size(set));
 	set->longs = zalloc(sums_size(set));
-	if (source->is_even)
-		set->even = set;
 	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set : NULL;
+}
+
+static struct fn_set *find_set(const struct fn_table *table, const struct fn_source *source,
+			       const struct fn_event *events, unsigned int nr_events)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
+		if (!set->is_dropped && set->source == source && has_events(set, events, nr_events))
+			return set;
+	}
+	return NULL;
+}
+
+struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
+				     const struct fn_group *group, struct fn_event *events,
+				     unsigned int nr_events)
+{
+	struct fn_set *set;
+
+	qsort(events + 1, nr_events - 1, sizeof(*events), compare_events);
+	set = find_set(table, source, events, nr_events);
+	if (!set)
+		return fn_table__new_set(table, source, group, events, nr_events);
+	for (unsigned int i = 0; i < nr_events; i++)
+		merge_event(&set->events[i], &events[i]);
+	free_events(events, nr_events);
+	return fn_set__add_group(set, group) ? NULL : set;
 }
 
 struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
@@ -419,23 +436,29 @@ struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
 	return fn_row__sums(row, set) ?: new_sums(table, row, set);
 }
 
-int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
-		    const double *counts, double number)
+void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
+		      double number)
 {
-	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
 	const unsigned int nr = set->nr_events;
-	double *product;
+	double *product = sums->values + nr;
 
-	if (!sums)
-		return -ENOMEM;
 	sums->number += number;
 	sums->independent++;
-	product = sums->values + nr;
 	for (unsigned int i = 0; i < nr; i++) {
 		sums->values[i] += counts[i];
 		for (unsigned int j = i; j < nr; j++)
 			*product++ += counts[i] * counts[j];
 	}
+}
+
+int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
+		    const double *counts, double number)
+{
+	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
+
+	if (!sums)
+		return -ENOMEM;
+	fn_sums__observe(set, sums, counts, number);
 	return 0;
 }
 
@@ -493,7 +516,9 @@ bool fn_table__is_empty(const struct fn_table *table)
 bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->source == source && !table->sets[i]->is_hidden)
+		const struct fn_set *set = table->sets[i];
+
+		if (set->source == source && !set->is_hidden && !set->is_dropped)
 			return true;
 	}
 	return false;
@@ -510,7 +535,7 @@ static int add_row(struct fn_table *table, struct fn_row *row, const struct fn_r
 	for (unsigned int i = 0; i < other->nr_sums; i++) {
 		struct fn_sums *sums;
 
-		if (!other->sums[i])
+		if (!other->sums[i] || !sets[i])
 			continue;
 		sums = fn_row__findnew_sums(table, row, sets[i]);
 		if (!sums)
@@ -572,12 +597,44 @@ static void drop_empty(struct fn_table *table)
 	table->nr_rows = nr;
 }
 
+/* Deletes the sets that are not wanted, and their sums. */
+static void drop_sets(struct fn_table *table)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
+		for (size_t j = 0; j < table->nr_rows; j++) {
+			struct fn_row *row = table->rows[j];
+			struct fn_sums *sums = i < row->nr_sums ? row->sums[i] : NULL;
+
+			if (i < row->nr_sums)
+				row->sums[i] = NULL;
+			if (set->is_dropped)
+				free(sums);
+			else if (sums)
+				row->sums[nr] = sums;
+		}
+		if (set->is_dropped) {
+			free_set(set);
+			continue;
+		}
+		set->index = nr;
+		table->sets[nr++] = set;
+	}
+	table->nr_sets = nr;
+	for (size_t j = 0; j < table->nr_rows; j++)
+		table->rows[j]->nr_sums = min(table->rows[j]->nr_sums, nr);
+}
+
 int fn_table__settle(struct fn_table *table)
 {
 	const bool has_root = fn_by__is(table->by, FN_BY_CHILDREN);
 	int err;
 
 	forget_map(table);
+	drop_sets(table);
 	qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
 	err = merge_rows(table);
 	drop_addresses(table);
@@ -612,16 +669,6 @@ void fn_table__clear(struct fn_table *table)
 	}
 	table->lost = 0;
 	table->throttled = 0;
-}
-
-static struct fn_set *find_same_set(const struct fn_table *table, const struct fn_set *other)
-{
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->source == other->source &&
-		    has_events(table->sets[i], other->events, other->nr_events))
-			return table->sets[i];
-	}
-	return NULL;
 }
 
 static bool has_event(const struct fn_table *table, const char *name)
@@ -659,7 +706,9 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 	if (strcmp(a->by, b->by) || a->inlines != b->inlines)
 		return "its rows are of another kind (--by, --children, --inline)";
 	for (unsigned int i = 0; i < less->nr_sets; i++) {
-		if (!find_same_set(more, less->sets[i]))
+		const struct fn_set *set = less->sets[i];
+
+		if (!set->is_dropped && !find_set(more, set->source, set->events, set->nr_events))
 			return "it has other events or sources (name one with all groups first)";
 	}
 	if (differ_by_vendor(a, b))
@@ -671,7 +720,7 @@ static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *othe
 {
 	struct fn_event *events = calloc(other->nr_events, sizeof(*events));
 	struct fn_set *set;
-	bool is_new = !find_same_set(table, other);
+	bool is_new = !find_set(table, other->source, other->events, other->nr_events);
 
 	for (unsigned int i = 0; events && i < other->nr_events; i++) {
 		events[i] = other->events[i];
@@ -714,7 +763,8 @@ static u32 sources_of(const struct fn_table *table)
 	u32 bits = 0;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++)
-		bits |= table->sets[i]->is_hidden ? 0 : table->sets[i]->source->bit;
+		bits |= table->sets[i]->is_hidden || table->sets[i]->is_dropped ? 0 :
+			table->sets[i]->source->bit;
 	return bits;
 }
 
@@ -724,11 +774,13 @@ static int add_table(struct fn_table *table, const struct fn_table *other)
 	int err = sets ? add_texts(table, other) : -ENOMEM;
 
 	for (unsigned int i = 0; !err && i < other->nr_sets; i++) {
+		if (other->sets[i]->is_dropped)
+			continue;
 		sets[i] = copy_set(table, other->sets[i]);
 		err = sets[i] ? 0 : -ENOMEM;
 	}
 	for (unsigned int i = 0; !err && i < other->nr_sets; i++) {
-		if (other->sets[i]->even)
+		if (sets[i] && other->sets[i]->even)
 			sets[i]->even = sets[other->sets[i]->even->index];
 	}
 	for (size_t i = 0; !err && i < other->nr_rows; i++) {
