@@ -511,8 +511,8 @@ struct fn_value {
 	double value, low, high;
 	double error;		/* standard error */
 	double freedom;		/* degrees of freedom, 0: no limit */
-	double number;		/* of independent observations behind it */
-	double samples;		/* of observations, for the column # */
+	double number;		/* of independent observations behind it; of a share: of all rows */
+	double samples;		/* of observations in the row, for the column # */
 	enum fn_mark mark;
 	const char *doubt;	/* the reason of FN_WEAK, a word for JSON: "few", "wide", "skid", ... */
 };
@@ -527,13 +527,18 @@ static inline bool fn_value__has_interval(const struct fn_value *value)
 	return !isnan(value->low);
 }
 
-/* y per x, of observations of one row or of all; yy etc. are sums of products. */
+/* An event in the observations of a row. */
+struct fn_count {
+	double total, squares;
+	double number;		/* of independent observations */
+	double effective;	/* of equal ones with the same information */
+	double crowd;		/* what an observation counts that has any, of all rows */
+};
+
+/* y per x. Of sets without a common event, x is scaled: @per is of the same exposure as y. */
 struct fn_pair {
-	double y, x, yy, xy, xx;
-	double number, independent;
-	double number_y, number_x;	/* observations that have the event */
-	/* Of the events in all rows: what one observation counts, at least. */
-	double crowd_y, crowd_x;
+	struct fn_count y, x;
+	double per;
 	double scale;
 };
 
@@ -547,6 +552,7 @@ struct fn_column {
 	const char *unit;	/* for JSON: "%", "1/KI", ... ; NULL: none */
 	const struct fn_source *source;	/* of its values; NULL for counts */
 	bool is_count;		/* a number: no interval, no mark */
+	bool is_extra;		/* only printed if -F names it */
 	bool is_apart;		/* its events have nothing in common: no values */
 	struct fn_value (*value)(const struct fn_column *column, const struct fn_table *table,
 				 const struct fn_row *row);
@@ -570,8 +576,7 @@ struct fn_columns {
 };
 
 /* Returns 0, -ENOMEM, -EOVERFLOW (too many events), or -E2BIG (too many values). */
-int fn_columns__init(struct fn_columns *columns, const struct fn_table *table,
-		     const struct fn_source *source);
+int fn_columns__init(struct fn_columns *columns, const struct fn_table *table);
 void fn_columns__exit(struct fn_columns *columns);
 /* Adds a column with value(), and its values; takes title, meaning and data. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
@@ -603,11 +608,13 @@ void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, co
 double fn_value__times_longer(const struct fn_value *value);
 
 /* interval.c */
-double student_t__tail2(double t, double freedom);	/* two sides */
-double student_t__quantile2(double freedom);		/* 95 % */
+double fn_student__tail(double t, double freedom);	/* of both sides */
+double fn_student__quantile(double freedom);		/* 95 % */
 void fn_value__ratio_interval(const struct fn_pair *pair, struct fn_value *value);
 void fn_value__count_interval(const struct fn_pair *pair, struct fn_value *value);
 void fn_value__part_interval(struct fn_value *value, double whole, double samples);
+void fn_value__share_interval(struct fn_value *value, double whole, double number);
+void fn_value__log_interval(struct fn_value *value);
 void fn_value__plain_interval(struct fn_value *value);	/* value +- t x error */
 
 /*
@@ -641,7 +648,7 @@ const char *fn_view__interval(const struct fn_column *column, const struct fn_va
 const char *fn_number(const struct fn_column *column, double value, bool sign,
 		      char buf[FN_CELL_SIZE]);
 const char *fn_shortest(double value, char buf[FN_CELL_SIZE]);	/* reads back as the same double */
-/* Labels of rows, by index: with the DSO or address where names clash. NULL without memory. */
+/* Labels of rows, by index: with the DSO or address where names clash; @most: width, or 0. */
 char **fn_table__labels(const struct fn_table *table, int most);
 void fn_table__free_labels(const struct fn_table *table, char **labels);
 
@@ -650,12 +657,16 @@ struct fn_text;
 struct fn_text *fn_text__new(unsigned int nr_columns, int width);
 /* @color: NULL, or of color.h. Keeps copies. */
 int fn_text__cell(struct fn_text *text, const char *cell, const char *color);
-void fn_text__print(const struct fn_text *text, FILE *fp);
+void fn_text__print(struct fn_text *text, FILE *fp);
 void fn_text__delete(struct fn_text *text);
 
 int fn_view__print(const struct fn_view *view, FILE *fp);
 void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
 void fn_csv__text(const char *text, const char *separator, FILE *fp);
+void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/* and DSO */
+/* Whether --percent-limit leaves out a row. */
+bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
+			  double percent);
 int fn_view__print_json(const struct fn_view *view, FILE *fp);
 /* Notes about a table: lines on stderr. @side: "", "before: ", "after: "; columns may be NULL. */
 void fn_notes__print(const char *side, const struct fn_table *table,
