@@ -968,7 +968,7 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table)
 		return err;
 	if (table->nr_rows * columns->nr > MOST_VALUES)
 		return -E2BIG;
-	columns->values = calloc(table->nr_rows * columns->nr ?: 1, sizeof(*columns->values));
+	columns->values = calloc(table->nr_rows * columns->nr + 1, sizeof(*columns->values));
 	if (!columns->values)
 		return -ENOMEM;
 	for (unsigned int i = 1; i < columns->nr; i++)
@@ -996,7 +996,7 @@ int fn_columns__add(struct fn_columns *columns, const struct fn_column *column)
 {
 	const unsigned int nr = columns->nr;
 	const size_t nr_rows = columns->table->nr_rows;
-	struct fn_value *values = calloc(nr_rows * (nr + 1) ?: 1, sizeof(*values));
+	struct fn_value *values = calloc(nr_rows * (nr + 1) + 1, sizeof(*values));
 
 	if (!values || add_column(columns, column)) {
 		free(values);

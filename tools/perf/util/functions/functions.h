@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <linux/types.h>
 
 struct addr_location;
@@ -336,6 +337,8 @@ const char *fn_options__filter(const struct fn_options *options);
 /* input.c: a recording or a sums file. @sums: the file to be written, NULL: none. */
 int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
 		   struct fn_table *table, struct fn_session **kept);
+/* Says that an input has no observation; fn_input__read() does so if no option leaves out any. */
+void fn_input__note_empty(const char *path, const struct fn_options *options);
 
 /*
  * What the sources share: streams.c reads the counts of groups, session.c finds rows.
@@ -702,6 +705,8 @@ int fn_compare(const struct fn_compare_options *compare, struct fn_options *opti
 int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr);
 /* The column of --sort: -1 by name, -EINVAL after a message. */
 int fn_sort__find(const struct fn_columns *columns, const char *name);
+/* Says what is too large, or that there is no memory, and returns the error. */
+int fn_explain(int err);
 /* Checks and flushes stdout. */
 int fn_flush(void);
 

@@ -12,10 +12,12 @@
  * 7. table.c adds each observation to the sums of the row in its set, and forgets it.
  * 8. At the end, or the end of a span, sums are scaled, rows are named, and the table is settled.
  */
+#include <byteswap.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -45,8 +47,8 @@
 #include "../thread.h"
 #include "../time-utils.h"
 #include "../tool.h"
-#include "../ui/progress.h"
 #include "../util.h"
+#include "../../arch/common.h"
 #include "functions.h"
 #include "text.h"
 
@@ -1163,9 +1165,10 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 				    evsel && evsel->core.attr.inherit ? sample->tid : 0, begins);
 }
 
-static void add_saturated(u64 *sum, u64 number)
+/* Adds numbers, up to the largest one. */
+static u64 add_up(u64 a, u64 b)
 {
-	*sum = *sum + number < number ? UINT64_MAX : *sum + number;
+	return a + b < a ? UINT64_MAX : a + b;
 }
 
 /*
@@ -1175,12 +1178,11 @@ static void add_saturated(u64 *sum, u64 number)
 static void count_loss(struct fn_session *session, const struct perf_sample *sample, u64 id,
 		       u64 number)
 {
-	if (!id)
-		add_saturated(&session->lost_samples, number);
-	else if (is_loss_outside(session, sample))
-		add_saturated(&session->lost_outside, number);
-	else
-		add_saturated(&session->lost_records, number);
+	u64 *lost = !id ? &session->lost_samples :
+		    is_loss_outside(session, sample) ? &session->lost_outside :
+						       &session->lost_records;
+
+	*lost = add_up(*lost, number);
 	if (sample->time)
 		fn_streams__lose(session->streams);
 }
@@ -1443,6 +1445,38 @@ static void delete_session(struct fn_session *session)
 	free(session);
 }
 
+/*
+ * Returns true if the file ends within its events, which perf would map nevertheless, or within the
+ * features of its header, which follow them.
+ */
+static bool is_cut(const struct perf_session *session)
+{
+	const struct perf_header *header = &session->header;
+	const unsigned int nr = bitmap_weight(header->adds_features, HEADER_FEAT_BITS);
+	u64 at = add_up(header->data_offset, header->data_size);
+	int fd = perf_data__fd(session->data);
+	struct stat st;
+
+	if (perf_data__is_pipe(session->data) || fstat(fd, &st))
+		return false;
+	if (at > (u64)st.st_size)
+		return true;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct perf_file_section section;
+
+		if (pread(fd, &section, sizeof(section), at) != sizeof(section))
+			return true;
+		if (header->needs_swap) {
+			section.offset = bswap_64(section.offset);
+			section.size = bswap_64(section.size);
+		}
+		if (add_up(section.offset, section.size) > (u64)st.st_size)
+			return true;
+		at += sizeof(section);
+	}
+	return false;
+}
+
 static struct fn_session *new_session(const struct fn_options *options, struct fn_table *table)
 {
 	struct fn_session *session = zalloc(sizeof(*session));
@@ -1551,7 +1585,7 @@ static int process(struct fn_session *session)
 			 options->time);
 		return -1;
 	}
-	err = perf_session__is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
+	err = is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
 	err = err ?: add_idle_events(session);
 	if (session->is_refused)
 		return -EINVAL;
@@ -1559,7 +1593,7 @@ static int process(struct fn_session *session)
 		fn_error("%s: not enough memory", session->name);
 		return err;
 	}
-	if ((err && !perf_session__is_cut(perf) && is_newer(session)) || perf->has_unknown)
+	if ((err && !is_cut(perf) && is_newer(session)) || perf->has_unknown)
 		return refuse_newer(session);
 	/* If perf record was killed, top has what came before. */
 	if (err || (perf->is_cut && !options->is_due)) {

@@ -1,0 +1,931 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * builtin-functions.c - metrics of functions from the counts of groups
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <perf/cpumap.h>
+#include <subcmd/pager.h>
+#include <subcmd/parse-options.h>
+
+#include "builtin.h"
+#include "util/annotate.h"
+#include "util/cache.h"
+#include "util/debug.h"
+#include "util/functions/functions.h"
+#include "util/functions/text.h"
+#include "util/hist.h"
+#include "util/srcline.h"
+#include "util/symbol.h"
+#include "util/util.h"
+
+#include "ui/ui.h"
+
+static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
+
+static const char *const report_usage[] = {
+	"perf functions report [<options>] [<recording or sums file>...]",
+	"perf functions report [<options>] --diff <before> <after>",
+	"perf functions report [<options>] --before <before>... --after <after>...",
+	"",
+	"Examples:",
+	"perf functions report --sort CPI --percent-limit 1",
+	"perf functions report --ci -F '#,CPI,%CY' --dsos libc.so.6",
+	"perf functions report --before old*.data --after new*.data --fail-on 'CPI>5%'",
+	NULL
+};
+
+/* The side to which the following inputs belong. */
+enum side { SIDE_NONE, SIDE_BEFORE, SIDE_AFTER, NR_SIDES };
+
+struct inputs {
+	const char **paths;
+	unsigned int nr;
+};
+
+/* One table of perf functions top: where it is printed, and the size of the screen, or 0. */
+struct screen {
+	FILE *fp;
+	unsigned int nr_rows;
+	int width;
+};
+
+struct report {
+	struct fn_options options;
+	struct inputs inputs[NR_SIDES];
+	enum side side;
+	const char *source, *by_name, *cpus, *fields, *metrics, *sort, *separator, *sums, *objdump;
+	char by[80];
+	unsigned int limit;
+	double percent_limit, interval;
+	bool children, json, with_ci, diff, single_run, stdio, tui, wants_tui;
+	char *fail_on;
+	/* With --interval, and in top: the times of the table, and the titles of the last one. */
+	const char *time;
+	char *titles;
+	unsigned int nr_tables;
+	const struct screen *screen;
+	/* Messages that the browser would cover, printed when it ends. */
+	FILE *held;
+	char *messages;
+	size_t messages_size;
+	/* Freed after the table: the last one; with --tui all, in the order of the inputs. */
+	struct fn_session *sessions;
+};
+
+static void hold_messages(struct report *report)
+{
+	report->held = open_memstream(&report->messages, &report->messages_size);
+	if (report->held)
+		debug_set_file(report->held);
+}
+
+static void release_messages(struct report *report)
+{
+	if (!report->held)
+		return;
+	debug_set_file(stderr);
+	fclose(report->held);
+	report->held = NULL;
+	if (report->messages)
+		fputs(report->messages, stderr);
+}
+
+static void print_no_column(const struct fn_columns *columns, const char *name, int length)
+{
+	pr_err("perf functions: no column %.*s in this recording, there are: %s", length, name,
+	       columns->table->by);
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		if (!columns->columns[i].is_extra)
+			pr_err(" %s", columns->columns[i].title);
+	}
+	pr_err("\n");
+}
+
+/* Returns the column at the beginning of a list of titles, -1 if none. A title may have commas. */
+static int find_field(const struct fn_columns *columns, const char *names, size_t *length)
+{
+	for (const char *end = names;; end++) {
+		int column;
+
+		end = strchrnul(end, ',');
+		*length = end - names;
+		column = fn_columns__find(columns, names, *length);
+		if (column >= 0 || !*end)
+			return column;
+	}
+}
+
+static bool is_key(const struct fn_columns *columns, const char *name, size_t length)
+{
+	const char *by = columns->table->by;
+
+	return (length == 6 && !strncasecmp(name, "symbol", 6)) ||
+	       (!strncmp(by, name, length) && !by[length]);
+}
+
+static bool has_field(const int *fields, unsigned int nr, int field)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (fields[i] == field)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns the numbers of the columns to print, NULL after a message about a wrong name. If
+ * @may_lack allows columns to be missing, the others are kept. Without names, -M has its metrics
+ * from column @first on.
+ */
+static int *find_fields(const struct fn_columns *columns, const char *names, unsigned int first,
+			bool may_lack, unsigned int *nr_fields)
+{
+	int *fields = calloc((names ? strlen(names) : columns->nr) + 2, sizeof(*fields));
+	size_t length;
+
+	*nr_fields = 0;
+	if (!fields)
+		return NULL;
+	if (!names && first)
+		fields[(*nr_fields)++] = 0;
+	for (unsigned int i = first; !names && i < columns->nr; i++) {
+		if (!columns->columns[i].is_extra)
+			fields[(*nr_fields)++] = i;
+	}
+	while (names && *names) {
+		int field = find_field(columns, names, &length);
+
+		if (field < 0)
+			length = strcspn(names, ",");
+		/* The key is there anyway. */
+		if (field < 0 && !may_lack && !is_key(columns, names, length)) {
+			print_no_column(columns, names, length);
+			free(fields);
+			return NULL;
+		}
+		/* Take each column once: an object has no two members of one name. */
+		if (field >= 0 && !has_field(fields, *nr_fields, field))
+			fields[(*nr_fields)++] = field;
+		names += length + (names[length] == ',');
+	}
+	if (!*nr_fields)
+		fields[(*nr_fields)++] = 0;
+	return fields;
+}
+
+int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr)
+{
+	return find_fields(columns, names, 0, /*may_lack=*/false, nr);
+}
+
+static int find_sort(const struct fn_columns *columns, const char *name, bool may_lack)
+{
+	int column;
+
+	if (!name)
+		return fn_columns__default_sort(columns);
+	if (is_key(columns, name, strlen(name)))
+		return -1;
+	column = fn_columns__find(columns, name, strlen(name));
+	if (column >= 0)
+		return column;
+	if (may_lack)
+		return fn_columns__default_sort(columns);
+	print_no_column(columns, name, strlen(name));
+	return -EINVAL;
+}
+
+int fn_sort__find(const struct fn_columns *columns, const char *name)
+{
+	return find_sort(columns, name, /*may_lack=*/false);
+}
+
+int fn_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
+	return -EIO;
+}
+
+/* Says what is too large, if that is the error. */
+int fn_explain(int err)
+{
+	if (err == -EOVERFLOW)
+		fn_error("more events than a table can have columns: record fewer");
+	else if (err == -E2BIG)
+		fn_error("too many rows for their columns (--by dso has fewer): report fewer files at once");
+	else if (err == -ENOMEM)
+		fn_error("not enough memory: report fewer files at once");
+	return err;
+}
+
+/* Returns true if the columns are those of the previous table, whose titles are kept. */
+static bool is_continued(struct report *report, const struct fn_view *view)
+{
+	char *titles = NULL, *longer;
+	bool is_same;
+
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
+		if (asprintf(&longer, "%s\n%s", titles ?: "",
+			     view->columns->columns[view->fields[i]].title) < 0)
+			break;
+		free(titles);
+		titles = longer;
+	}
+	is_same = titles && report->titles && !strcmp(titles, report->titles);
+	free(report->titles);
+	report->titles = titles;
+	return is_same;
+}
+
+static int print_view(struct report *report, struct fn_view *view)
+{
+	FILE *fp = report->screen ? report->screen->fp : stdout;
+
+	if (report->json)
+		return fn_view__print_json(view, fp);
+	if (report->separator) {
+		fn_view__print_csv(view, report->separator, fp);
+		return 0;
+	}
+	if (report->nr_tables && !view->width)
+		fputc('\n', fp);
+	return fn_view__print(view, fp);
+}
+
+static int print_table(struct report *report, const struct fn_table *table)
+{
+	/* A part may have no sample of some groups, and then lacks their columns. */
+	const bool is_part = report->time || report->screen;
+	const bool may_lack = is_part && report->nr_tables;
+	struct fn_columns columns;
+	struct fn_view view = {
+		.table = table, .columns = &columns, .with_ci = report->with_ci,
+		.time = report->time, .width = report->screen ? report->screen->width : 0,
+	};
+	unsigned int limit = report->limit, first = 0;
+	int err = fn_columns__init(&columns, table), sort;
+	int *fields = NULL;
+
+	if (!err && report->metrics) {
+		first = columns.nr;
+		/* The same warnings were printed for the previous table. */
+		err = fn_metrics__add(&columns, report->metrics, report->nr_tables);
+	}
+	if (err)
+		goto out;
+	err = -EINVAL;
+	sort = find_sort(&columns, report->sort, may_lack);
+	fields = sort < -1 ? NULL : find_fields(&columns, report->fields, first, may_lack,
+						&view.nr_fields);
+	if (!fields)
+		goto out;
+	view.fields = fields;
+	if (report->screen && report->screen->nr_rows)
+		limit = limit ? min(limit, report->screen->nr_rows) : report->screen->nr_rows;
+	err = fn_view__init_rows(&view, sort, report->percent_limit, limit);
+	if (err)
+		goto out;
+	if (!view.nr_rows && table->nr_rows && !is_part) {
+		fn_error("no row has a share of %g %%: take a smaller --percent-limit",
+			 report->percent_limit);
+		err = -EINVAL;
+		goto out;
+	}
+	/* With --interval, the notes about all are printed at the end. */
+	if (!is_part)
+		fn_notes__print("", table, &columns, &report->options);
+	release_messages(report);
+	if (is_part)
+		view.is_continued = is_continued(report, &view);
+	else
+		setup_pager();
+	err = print_view(report, &view);
+	report->nr_tables++;
+	if (!err && !report->screen)
+		err = fn_flush();
+out:
+	fn_view__exit(&view);
+	free(fields);
+	fn_columns__exit(&columns);
+	return fn_explain(err);
+}
+
+/* Prints the table of a span, with its times for the option --time. */
+static int print_span(struct report *report, const struct fn_table *table, u64 begin, u64 end)
+{
+	char time[64];
+	int err;
+
+	scnprintf(time, sizeof(time), "%llu.%09llu,%llu.%09llu",
+		  (unsigned long long)(begin / NSEC_PER_SEC),
+		  (unsigned long long)(begin % NSEC_PER_SEC),
+		  (unsigned long long)(end / NSEC_PER_SEC),
+		  (unsigned long long)(end % NSEC_PER_SEC));
+	report->time = time;
+	err = print_table(report, table);
+	report->time = NULL;
+	return err;
+}
+
+static int take_span(void *data, struct fn_table *table, u64 begin, u64 end)
+{
+	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
+	sighandler_t before = signal(SIGPIPE, SIG_DFL);
+	int err = print_span(data, table, begin, end);
+
+	signal(SIGPIPE, before);
+	return err;
+}
+
+static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
+{
+	if (!list)
+		return 0;
+	*cpus = *list ? perf_cpu_map__new(list) : NULL;
+	if (*cpus)
+		return 0;
+	fn_error("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
+	return -EINVAL;
+}
+
+/* Returns true, after a message, if an option does not have a list of numbers. */
+static bool refuse_numbers(const char *name, const char *list)
+{
+	if (!list || !list[strspn(list, "0123456789,-")])
+		return false;
+	fn_error("cannot read --%s %s: write numbers, as in 100,102", name, list);
+	return true;
+}
+
+/* Returns true, after a message, if the user has named a file that cannot be read. */
+static bool refuse_symbols(const char *name, const char *path)
+{
+	/* Other names are relative to --symfs. */
+	if (!path || (*path != '/' && *symbol_conf.symfs) || !access(path, R_OK))
+		return false;
+	fn_error("--%s %s: %m: name a file with symbols of the kernel", name, path);
+	return true;
+}
+
+/* Returns true, after a message, if values could not be told apart. */
+static bool refuse_separator(struct report *report)
+{
+	if (report->separator && !strcmp(report->separator, "\\t"))
+		report->separator = "\t";
+	if (report->separator && report->json) {
+		fn_error("-j and -x choose the form of the output: leave out one of them");
+		return true;
+	}
+	for (const char *c = report->separator; c && *c; c++) {
+		if (!isalnum(*c) && !strchr(".-+~\"'\n", *c))
+			continue;
+		fn_error("-x %s: values may contain it: take another separator, such as , or \\t",
+			 report->separator);
+		return true;
+	}
+	return false;
+}
+
+/* Sets the keys of the rows. Returns true, after a message, if they are invalid. */
+static bool refuse_by(struct report *report)
+{
+	const char *by = report->by_name ?: fn_key__name(FN_BY_SYMBOL);
+	enum fn_key keys[FN_NR_KEYS];
+	char wrong[32] = "children";
+	int nr = fn_by__parse(by, keys, wrong), length = 0;
+
+	if (nr > 0 && keys[0] != FN_BY_CHILDREN) {
+		for (int i = 0; i < nr; i++)
+			length += scnprintf(report->by + length, sizeof(report->by) - length, "%s%s",
+					    i ? "," : "", fn_key__name(keys[i]));
+		report->options.by = report->by;
+		return false;
+	}
+	pr_err("perf functions: no --by %s, there are, each once:", wrong);
+	for (int key = 0; key < FN_BY_CHILDREN; key++)
+		pr_err(" %s", fn_key__name(key));
+	pr_err("\n");
+	return true;
+}
+
+static bool refuse_source(struct report *report)
+{
+	report->options.source = report->source ? fn_source__find(report->source) : NULL;
+	if (!report->source || report->options.source || !strcmp(report->source, "best"))
+		return false;
+	fn_error("no source %s, there are: windows samples branches best", report->source);
+	return true;
+}
+
+/* Checks the choice of observations and rows; prints a message if it is invalid. */
+static int choose_rows(struct report *report)
+{
+	struct fn_options *options = &report->options;
+	bool has_chain;
+
+	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) || refuse_by(report) ||
+	    refuse_separator(report) || refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
+	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
+	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
+		return -1;
+	if (options->stitch_lbr && !report->children) {
+		fn_error("--stitch-lbr lengthens call chains: add --children");
+		return -1;
+	}
+	if (report->children && (!fn_by__is(options->by, FN_BY_SYMBOL) || options->inlines)) {
+		fn_error("--children has rows of functions: leave out --by and --inline");
+		return -1;
+	}
+	if (report->children)
+		options->by = fn_key__name(FN_BY_CHILDREN);
+	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
+	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
+		fn_error("--inline needs rows of functions: use --by symbol or --by callchain");
+		return -1;
+	}
+	if (symbol_conf.addr2line_path && !fn_notes__has_addr2line()) {
+		fn_error("--addr2line %s: there is no such program: name the one of binutils",
+			 symbol_conf.addr2line_path);
+		return -1;
+	}
+	/* Room for the row in each symbol. */
+	symbol_conf.priv_size = sizeof(struct fn_row *);
+	symbol_conf.use_callchain = has_chain || report->children;
+	return 0;
+}
+
+/* Without --before and --after, two inputs are before and after. */
+static bool find_sides(struct report *report)
+{
+	struct inputs *inputs = report->inputs;
+
+	if (input_name || report->sums)
+		return false;
+	if (!inputs[SIDE_NONE].nr)
+		return inputs[SIDE_BEFORE].nr && inputs[SIDE_AFTER].nr;
+	if (inputs[SIDE_NONE].nr != 2 || inputs[SIDE_BEFORE].nr || inputs[SIDE_AFTER].nr)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		struct inputs *side = &inputs[SIDE_BEFORE + i];
+
+		side->paths[side->nr++] = inputs[SIDE_NONE].paths[i];
+	}
+	return true;
+}
+
+/* Options that contradict each other, and why. */
+static const char *find_conflict(struct report *report)
+{
+	const unsigned int nr_inputs = report->inputs[SIDE_NONE].nr + !!input_name;
+
+	if (report->diff && !find_sides(report))
+		return "--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums";
+	if (report->interval &&
+	    (report->diff || report->sums || report->wants_tui || nr_inputs > 1))
+		return "--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons";
+	if (report->fail_on && !report->diff)
+		return "--fail-on checks a comparison: add --diff, or --before and --after";
+	if (report->single_run && !report->diff)
+		return "--single-run is about a comparison: add --diff, or --before and --after";
+	if (report->sums && (report->json || report->separator || report->fields ||
+			     report->metrics || report->sort || report->limit ||
+			     report->percent_limit || report->with_ci))
+		return "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums";
+	if (report->wants_tui && (report->json || report->separator || report->sums || report->diff))
+		return "--tui browses a table: leave out -j, -x, --sums and comparisons";
+	return NULL;
+}
+
+/* Prepares for what the options choose. */
+static int prepare(struct report *report)
+{
+	const char *conflict;
+
+	report->diff |= report->inputs[SIDE_BEFORE].nr || report->inputs[SIDE_AFTER].nr;
+	conflict = find_conflict(report);
+	if (conflict) {
+		fn_error("%s", conflict);
+		return -EINVAL;
+	}
+	/* The browser shows one table of functions and no other output. */
+	report->tui &= !report->json && !report->separator && !report->sums && !report->diff &&
+		       !report->interval;
+	if (report->interval) {
+		report->options.span = report->interval * NSEC_PER_SEC + 0.5;
+		report->options.take = take_span;
+		report->options.data = report;
+	}
+	report->options.annotate = report->tui;
+	if (report->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
+		return -ENOMEM;
+	if (report->tui && verbose <= 0)
+		hold_messages(report);
+	return 0;
+}
+
+static int add_input(struct report *report, const char *path, struct fn_table *table)
+{
+	const bool has_by = report->by_name || report->children;
+	struct fn_table own;
+	const char *reason;
+	int err;
+
+	/* The first one is the table. */
+	if (!table->nr_sets)
+		return fn_input__read(path, &report->options, has_by, report->sums, table,
+				      &report->sessions);
+	fn_table__init(&own);
+	err = fn_input__read(path, &report->options, has_by, report->sums, &own, &report->sessions);
+	reason = err ? NULL : fn_table__add(table, &own);
+	if (reason) {
+		fn_error("%s: cannot be added to the inputs before it: %s: report it separately",
+			 path, reason);
+		err = -EINVAL;
+	}
+	fn_table__exit(&own);
+	return err ?: fn_table__settle(table);
+}
+
+static int report_table(struct report *report)
+{
+	const struct inputs *inputs = &report->inputs[SIDE_NONE];
+	const char *default_input = input_name ?: "perf.data";
+	struct fn_table table;
+	int err = 0;
+
+	fn_table__init(&table);
+	if (!inputs->nr || input_name)
+		err = add_input(report, default_input, &table);
+	for (unsigned int i = 0; !err && i < inputs->nr; i++)
+		err = add_input(report, inputs->paths[i], &table);
+	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
+	if (!report->tui)
+		signal(SIGPIPE, SIG_DFL);
+	if (!err && fn_table__is_empty(&table) && fn_options__filter(&report->options))
+		fn_input__note_empty(inputs->nr > 1 ? "the recordings" :
+				     inputs->nr ? inputs->paths[0] : default_input,
+				     &report->options);
+	if (!err && (report->interval || report->sums))
+		fn_notes__print("", &table, NULL, &report->options);
+	if (!err && report->sums)
+		err = fn_table__write_sums(report->sums, &table);
+	else if (!err && !report->interval)
+		err = print_table(report, &table);
+	/* The table is out, whatever happens when threads, maps and symbols are freed. */
+	fflush(stdout);
+	fn_sessions__delete(report->sessions);
+	fn_table__exit(&table);
+	return err;
+}
+
+static int compare(struct report *report)
+{
+	const struct fn_compare_options options = {
+		.before = report->inputs[SIDE_BEFORE].paths,
+		.after = report->inputs[SIDE_AFTER].paths,
+		.nr_before = report->inputs[SIDE_BEFORE].nr,
+		.nr_after = report->inputs[SIDE_AFTER].nr,
+		.has_by = report->by_name || report->children,
+		.fields = report->fields, .metrics = report->metrics, .sort = report->sort,
+		.separator = report->separator, .fail_on = report->fail_on,
+		.percent_limit = report->percent_limit, .limit = report->limit,
+		.json = report->json, .with_ci = report->with_ci, .single_run = report->single_run,
+	};
+
+	return fn_compare(&options, &report->options);
+}
+
+/* --fail-on may be given more than once. */
+static int add_limits(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	char **limits = opt->value, *all;
+
+	if (asprintf(&all, "%s%s%s", *limits ?: "", *limits ? "," : "", str) < 0)
+		return -ENOMEM;
+	free(*limits);
+	*limits = all;
+	return 0;
+}
+
+/* Reads the number of an option; prints a message with its name if it is out of range. */
+static int parse_number(const struct option *opt, const char *str, double least, double most)
+{
+	double *number = opt->value;
+	char *end;
+
+	*number = strtod(str, &end);
+	if (end != str && !*end && *number >= least && *number <= most)
+		return 0;
+	fn_error("--%s takes a number from %g to %g", opt->long_name, least, most);
+	return -EINVAL;
+}
+
+static int parse_percent(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, 0, 100);
+}
+
+static int parse_seconds(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
+}
+
+static void add_path(struct report *report, const char *path)
+{
+	struct inputs *inputs = &report->inputs[report->side];
+
+	inputs->paths[inputs->nr++] = path;
+}
+
+/* --before and --after */
+static int add_to_side(const struct option *opt, const char *path, int unset __maybe_unused)
+{
+	struct report *report = opt->value;
+
+	report->side = strcmp(opt->long_name, "before") ? SIDE_AFTER : SIDE_BEFORE;
+	add_path(report, path);
+	return 0;
+}
+
+/* Inputs belong to the --before or --after that they follow. */
+static void parse_report(struct report *report, const struct option *options, int argc,
+			 const char **argv)
+{
+	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
+
+	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
+	       strcmp(argv[0], "--"))
+		add_path(report, argv[0]);
+	for (int i = 1; i < argc; i++)
+		add_path(report, argv[i]);
+}
+
+/* An option with a value, which has no form --no-NAME. */
+#define OPT_VALUE(s, l, v, a, h, f)						\
+	{ .type = OPTION_CALLBACK, .short_name = (s), .long_name = (l), .value = (v),	\
+	  .argh = (a), .help = (h), .callback = (f), .flags = PARSE_OPT_NONEG }
+
+/* Groups of options, in the help and in the manual. */
+#define GROUP_INPUT		"Input:"
+#define GROUP_SAMPLES		"Samples and windows:"
+#define GROUP_ROWS		"Rows:"
+#define GROUP_COLUMNS		"Columns and metrics:"
+#define GROUP_UNCERTAINTY	"Uncertainty:"
+#define GROUP_COMPARISON	"Comparison:"
+#define GROUP_OUTPUT		"Output:"
+#define GROUP_SYMBOLS		"Symbols and code (perf-functions(1) has more options):"
+
+/* Left out of -h, which fits on a screen. */
+static const char *const only_in_manual[] = {
+	"addr2line", "demangle", "force", "full-source-path", "kallsyms", "objdump", "stdio",
+	"verbose",
+};
+
+/* The options of report and top: what rows and columns there are, and how they are printed. */
+static struct option *table_options(struct report *report)
+{
+	const struct option options[] = {
+	OPT_GROUP(GROUP_SAMPLES),
+	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
+	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comms",
+		   "count only samples and windows in these comms"),
+	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dsos",
+		   "count only samples and windows in these DSOs"),
+	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
+		   "count only samples and windows in these symbols"),
+	OPT_STRING(0, "source", &report->source, "name",
+		   "windows, samples, branches or best (default): where values come from"),
+	OPT_GROUP(GROUP_ROWS),
+	OPT_STRING(0, "by", &report->by_name, "keys",
+		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),
+	OPT_BOOLEAN(0, "children", &report->children,
+		    "count for a function all that it calls, too (record with --call-graph fp)"),
+	OPT_BOOLEAN(0, "stitch-lbr", &report->options.stitch_lbr,
+		    "with --children: lengthen call chains of LBRs by those of earlier samples"),
+	OPT_BOOLEAN(0, "inline", &report->options.inlines,
+		    "give inlined functions rows of their own"),
+	OPT_STRING('s', "sort", &report->sort, "column",
+		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
+	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
+	OPT_VALUE(0, "percent-limit", &report->percent_limit, "%",
+		  "leave out functions with a smaller share", parse_percent),
+	OPT_GROUP(GROUP_COLUMNS),
+	OPT_STRING('F', "fields", &report->fields, "list",
+		   "print only these columns, in this order; events by name are their numbers"),
+	OPT_GROUP(GROUP_UNCERTAINTY),
+	OPT_BOOLEAN(0, "ci", &report->with_ci, "print the 95 % interval of each metric"),
+	OPT_GROUP(GROUP_OUTPUT),
+	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
+			   "print values with all their digits and this separator"),
+	OPT_BOOLEAN('j', "json", &report->json,
+		    "print JSON with all events, metrics and 95 % intervals"),
+	OPT_GROUP(GROUP_SYMBOLS),
+	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
+	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
+	OPT_VALUE(0, "symfs", NULL, "folder",
+		  "look for files with symbols relative to this folder", symbol__config_symfs),
+	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
+		   "path to addr2line, for lines and inlined functions"),
+	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
+		    "print the full path of source files"),
+	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle,
+		    "demangle symbol names, which is the default"),
+	OPT_END()
+	};
+
+	return memdup(options, sizeof(options));
+}
+
+static const struct option *end_of_group(const struct option *group)
+{
+	do
+		group++;
+	while (group->type != OPTION_GROUP && group->type != OPTION_END);
+	return group;
+}
+
+/* Returns the first group with the same title as @other, NULL if there is none. */
+static const struct option *find_group(const struct option *options, const struct option *other)
+{
+	for (; options->type != OPTION_END; options = end_of_group(options)) {
+		if (!strcmp(options->help, other->help))
+			return options;
+	}
+	return NULL;
+}
+
+static struct option *copy_options(struct option *to, const struct option *begin,
+				   const struct option *end)
+{
+	memcpy(to, begin, (end - begin) * sizeof(*to));
+	return to + (end - begin);
+}
+
+/*
+ * Joins two arrays of options, all of which are in groups. In groups that both have, the
+ * second's options follow those of the first. Returns NULL without memory.
+ */
+static struct option *join_options(const struct option *first, const struct option *second)
+{
+	const struct option *group, *same;
+	unsigned int nr = 0;
+	struct option *both, *end;
+
+	for (group = first; group->type != OPTION_END; group++)
+		nr++;
+	for (group = second; group->type != OPTION_END; group++)
+		nr++;
+	both = calloc(nr + 1, sizeof(*both));
+	if (!both)
+		return NULL;
+	end = both;
+	for (group = first; group->type != OPTION_END; group = end_of_group(group)) {
+		end = copy_options(end, group, end_of_group(group));
+		same = find_group(second, group);
+		if (same)
+			end = copy_options(end, same + 1, end_of_group(same));
+	}
+	for (group = second; group->type != OPTION_END; group = end_of_group(group)) {
+		if (!find_group(first, group))
+			end = copy_options(end, group, end_of_group(group));
+	}
+	*end = (struct option)OPT_END();
+	for (end = both; end->type != OPTION_END; end++) {
+		for (size_t i = 0; end->long_name && i < ARRAY_SIZE(only_in_manual); i++) {
+			if (!strcmp(end->long_name, only_in_manual[i]))
+				end->flags |= PARSE_OPT_HIDDEN;
+		}
+	}
+	return both;
+}
+
+static int cmd_functions_report2(int argc, const char **argv, bool tui_is_default)
+{
+	struct report report = {};
+	struct option *shared = table_options(&report), *all = NULL;
+	int err = -1;
+	const struct option options[] = {
+	OPT_GROUP(GROUP_INPUT),
+	OPT_STRING('i', "input", &input_name, "file", "input file name"),
+	OPT_BOOLEAN('f', "force", &report.options.force, "don't do ownership validation"),
+	OPT_GROUP(GROUP_SAMPLES),
+	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pids",
+		   "count only samples and windows in these processes"),
+	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tids",
+		   "count only samples and windows in these threads"),
+	OPT_STRING('C', "cpu", &report.cpus, "cpus",
+		   "count only samples and windows on these CPUs"),
+	OPT_STRING(0, "time", &report.options.time, "span",
+		   "count only samples and windows in this span of time"),
+	OPT_GROUP(GROUP_ROWS),
+	OPT_VALUE(0, "interval", &report.interval, "s",
+		  "print a table for each span of this number of seconds", parse_seconds),
+	OPT_GROUP(GROUP_COLUMNS),
+	OPT_STRING('M', "metrics", &report.metrics, "list",
+		   "print these metrics of the recorded CPU (see perf list metric)"),
+	OPT_GROUP(GROUP_UNCERTAINTY),
+	OPT_GROUP(GROUP_COMPARISON),
+	OPT_BOOLEAN(0, "diff", &report.diff,
+		    "print what has changed from the first input to the second"),
+	OPT_VALUE(0, "before", &report, "files",
+		  "compare several runs: those before a change", add_to_side),
+	OPT_VALUE(0, "after", &report, "files", "compare several runs: those after it",
+		  add_to_side),
+	OPT_VALUE(0, "fail-on", &report.fail_on, "limit",
+		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
+		  add_limits),
+	OPT_BOOLEAN(0, "single-run", &report.single_run,
+		    "mark and check changes although there is one run of each side"),
+	OPT_GROUP(GROUP_OUTPUT),
+	OPT_STRING(0, "sums", &report.sums, "file",
+		   "write the sums to this file (- for stdout) and print no metrics"),
+	OPT_BOOLEAN(0, "stdio", &report.stdio, "print text, which is the default"),
+	OPT_BOOLEAN(0, "tui", &report.tui, "browse the table"),
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_GROUP(GROUP_SYMBOLS),
+	OPT_STRING(0, "objdump", &report.objdump, "path",
+		   "path to objdump, for the code that --tui annotates"),
+	OPT_END()
+	};
+
+	all = shared ? join_options(options, shared) : NULL;
+	for (int i = 0; i < NR_SIDES; i++)
+		report.inputs[i].paths = calloc(argc + 1, sizeof(*report.inputs[i].paths));
+	if (!all || !report.inputs[0].paths || !report.inputs[1].paths || !report.inputs[2].paths)
+		goto out;
+	parse_report(&report, all, argc, argv);
+	report.wants_tui = report.tui && !report.stdio;
+	report.tui = (report.tui || tui_is_default) && !report.stdio;
+	err = choose_rows(&report) ?: prepare(&report);
+	if (!err)
+		err = report.diff ? compare(&report) : report_table(&report);
+	release_messages(&report);
+	free(report.messages);
+	free(report.fail_on);
+	perf_cpu_map__put(report.options.cpus);
+	free(report.titles);
+out:
+	for (int i = 0; i < NR_SIDES; i++)
+		free(report.inputs[i].paths);
+	free(all);
+	free(shared);
+	return err < 0 ? -1 : err;
+}
+
+static void print_no_command(const char *name)
+{
+	char *printable = function_text__printable(name);
+
+	fn_error("unknown command '%s': %s", printable ?: "", !strcmp(name, "diff") ?
+		 "compare with perf functions report --diff BEFORE AFTER" :
+		 "there are record, report and top, see perf functions -h");
+	free(printable);
+}
+
+int cmd_functions2(int argc, const char **argv)
+{
+	/* The first one is made of the subcommands. */
+	const char *functions_usage[7 + 1] = {
+		NULL,
+		"",
+		"Examples:",
+		"perf functions record -- make -j4   # record a command",
+		"perf functions report               # print the metrics of each function",
+		"perf functions top                  # show the metrics of what runs now",
+		"perf functions record -h            # list the options (report -h, top -h)",
+		NULL
+	};
+	const struct option options[] = {
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_END()
+	};
+	/* Follows perf config. Messages before the browser starts go to stderr. */
+	bool tui_is_default = use_browser == 1;
+	int ret = -1;
+
+	use_browser = 0;
+	argc = parse_options_subcommand(argc, argv, options, functions_subcommands, functions_usage,
+					PARSE_OPT_STOP_AT_NON_OPTION);
+	if (argc && strlen(argv[0]) > 2 && strstarts("report", argv[0]))
+		ret = cmd_functions_report2(argc, argv, tui_is_default);
+	else if (argc)
+		print_no_command(argv[0]);
+	else
+		usage_with_options(functions_usage, options);
+	/* free usage string allocated by parse_options_subcommand */
+	free((void *)functions_usage[0]);
+	return ret;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Until the files of others are here. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include "functions.h"
+#include "record/events.h"
+
+#ifndef HAVE_FN_EVENTS
+char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu)
+{
+	return function_event_name(attr, name, cpu);
+}
+bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
+		       const char *cpu)
+{
+	return function_event_differs(attr, other, cpu);
+}
+bool fn_event__is_portable(const char *name)
+{
+	return function_event_is_portable(name);
+}
+bool fn_event__is_time(const char *name)
+{
+	return !strcmp(name, "cycles") || !strcmp(name, "cpu-clock") || !strcmp(name, "task-clock");
+}
+bool fn_event__is_branch(const char *name)
+{
+	return function_event_is_branch(name);
+}
+u32 fn_event__core(const struct perf_event_attr *attr)
+{
+	return function_event_core(attr);
+}
+enum fn_vendor fn_cpu__vendor(const char *cpu)
+{
+	return (enum fn_vendor)function_cpu_vendor(cpu);
+}
+const char *fn_vendor__name(enum fn_vendor vendor)
+{
+	return function_vendor__name((enum function_vendor)vendor);
+}
+#endif
+#ifndef HAVE_FN_CHAINS
+struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr) { return NULL; }
+void fn_chains__delete(struct fn_chains *chains) {}
+const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel) { return NULL; }
+void fn_chains__forget(struct fn_chains *chains) {}
+int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
+		    struct machine *machine, u64 thread, struct fn_row *row,
+		    struct fn_chain *chain) { return 0; }
+#endif
+#ifndef HAVE_FN_SUMS
+int fn_table__write_sums(const char *path, const struct fn_table *table) { return -EINVAL; }
+int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size) { return -EINVAL; }
+#endif
+#ifndef HAVE_FN_JSON
+int fn_view__print_json(const struct fn_view *view, FILE *fp) { return -EINVAL; }
+#endif
+#ifndef HAVE_FN_NOTES
+void fn_notes__print(const char *side, const struct fn_table *table,
+		     const struct fn_columns *columns, const struct fn_options *options) {}
+bool fn_notes__has_addr2line(void) { return true; }
+#endif
+#ifndef HAVE_FN_METRICS
+int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent) { return 0; }
+#endif
+#ifndef HAVE_FN_COMPARE
+int fn_compare(const struct fn_compare_options *compare, struct fn_options *options) { return -1; }
+#endif
