@@ -916,6 +916,8 @@ int cmd_functions2(int argc, const char **argv)
 	bool tui_is_default = use_browser == 1;
 	int ret = -1;
 
+	if (argc > 1 && (!strcmp(argv[1], "record") || !strcmp(argv[1], "rec") || !strcmp(argv[1], "top")))
+		return cmd_functions(argc, argv);
 	use_browser = 0;
 	argc = parse_options_subcommand(argc, argv, options, functions_subcommands, functions_usage,
 					PARSE_OPT_STOP_AT_NON_OPTION);

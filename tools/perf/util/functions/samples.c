@@ -158,10 +158,9 @@ static void multiply(struct fn_table *table, const struct fn_set *set, unsigned 
  * have counted.
  */
 struct common {
-	double counted, periods;
-	double enabled, running;
+	double counted, periods, number;
+	double stretch;		/* the part of the factor that is due to turns on the counters */
 	bool is_known, is_scarce;
-	double number;
 };
 
 static void add_to_common(struct common *common, const struct fn_evsel *own, bool is_random,
@@ -172,6 +171,7 @@ static void add_to_common(struct common *common, const struct fn_evsel *own, boo
 	common->counted += (scale ?: 1) * own->periods * stretch_of(own);
 	common->periods += own->periods;
 	common->number += own->number;
+	common->stretch = stretch_of(own);
 	common->is_known |= scale > 0;
 	common->is_scarce |= attr->inherit && !is_random && (attr->freq || attr->sample_period > 1) &&
 			     own->number < FEW_PER_THREAD * nr_tasks;
@@ -195,7 +195,7 @@ int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_
 
 		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++) {
 			struct fn_event *event = &set->events[j];
-			struct common common = {};
+			struct common common = { .stretch = 1 };
 			double factor;
 
 			evlist__for_each_entry(evlist, evsel) {
@@ -213,13 +213,14 @@ int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_
 			factor = common.periods > 0 ? common.counted / common.periods : 1;
 			if (!isfinite(factor) || factor <= 0)
 				factor = 1;
-			event->is_scarce |= common.is_scarce || (nr_tasks && common.is_known &&
-								 factor > MOST_SCALE);
-			if (common.is_known) {
+			event->is_scarce |= common.is_scarce;
+			multiply(table, set, j, factor);
+			factor /= common.stretch;
+			event->is_scarce |= nr_tasks && common.is_known && factor > MOST_SCALE;
+			if (common.is_known && common.number) {
 				event->scale = factor;
 				table->is_scaled |= fabs(factor - 1) > MOST_DIFFERENCE;
 			}
-			multiply(table, set, j, factor);
 		}
 	}
 	return err;

@@ -1633,7 +1633,8 @@ static void note_turns(const struct fn_session *session)
 		event = function_text__printable(evsel__name(evsel));
 		fn_warn("%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
 			session->name, event ?: "an event",
-			evsel->core.nr_members > 1 && !own->samples ? " with its group" : "",
+			evsel->core.nr_members > 1 && own->sampler && own->sampler->set->is_complete ?
+			" with its group" : "",
 			100 * part);
 		free(event);
 	}
