@@ -60,19 +60,12 @@ static void write_sums(const struct fn_set *set, const struct fn_sums *sums, FIL
 
 static void write_set(const struct fn_set *set, FILE *fp)
 {
-	fprintf(fp, "set\t%s\t%u\t%d\t%d\t%d\n", set->source->name,
+	fprintf(fp, "set\t%s\t%u\t%d\t%d\t%d", set->source->name,
 		set->even ? set->even->index + 1 : 0, set->is_complete, set->is_recorded,
 		set->is_hidden);
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		const struct fn_event *event = &set->events[i];
-
-		fputs("event", fp);
-		write_name(event->name, fp);
-		fprintf(fp, "\t%d\t%d\t%d\t%d", event->is_precise, event->is_throttled,
-			event->is_stretched, event->is_scarce);
-		write_number(event->scale, fp);
-		fputc('\n', fp);
-	}
+	for (unsigned int i = 0; i < set->nr_events; i++)
+		write_name(set->events[i].name, fp);
+	fputc('\n', fp);
 	for (unsigned int i = 0; i < set->nr_groups; i++) {
 		const struct fn_group *group = &set->groups[i];
 
@@ -80,6 +73,16 @@ static void write_set(const struct fn_set *set, FILE *fp)
 			(unsigned long long)group->period, (unsigned long long)group->freq,
 			(unsigned long long)group->window, group->burst, group->jitter,
 			group->inherit);
+	}
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		const struct fn_event *event = &set->events[i];
+
+		fputs("event", fp);
+		write_name(event->name, fp);
+		fprintf(fp, "\t%d\t%d\t%d\t%d", !event->is_precise, event->is_throttled,
+			event->is_stretched, event->is_scarce);
+		write_number(event->scale, fp);
+		fputc('\n', fp);
 	}
 	fputs("windows", fp);
 	write_sums(set, set->windows, fp);
@@ -332,9 +335,10 @@ static void drop_events(struct reader *reader)
 	reader->own.nr_events = 0;
 }
 
-/* set SOURCE EVEN COMPLETE RECORDED HIDDEN */
+/* set SOURCE EVEN COMPLETE RECORDED HIDDEN EVENT... */
 static int read_set(struct reader *reader)
 {
+	const unsigned int nr = reader->nr, names = 6;
 	struct fn_set *own = &reader->own;
 	const char *source;
 
@@ -342,30 +346,25 @@ static int read_set(struct reader *reader)
 	reader->set = NULL;
 	if (reader->nr_sets == MOST_GROUPS)
 		return -E2BIG;
+	reader->nr = min(nr, names);
 	if (scan(reader, "subbb", &source, &reader->even[reader->nr_sets], &own->is_complete,
-		 &own->is_recorded, &own->is_hidden))
+		 &own->is_recorded, &own->is_hidden) ||
+	    nr == names || nr > names + FN_MOST_EVENTS)
 		return -EINVAL;
 	own->source = fn_source__find(source);
-	own->events = calloc(FN_MOST_EVENTS, sizeof(*own->events));
-	return !own->source ? -EINVAL : own->events ? 0 : -ENOMEM;
-}
+	own->events = calloc(nr - names, sizeof(*own->events));
+	if (!own->source || !own->events)
+		return own->source ? -ENOMEM : -EINVAL;
+	for (unsigned int i = names; i < nr; i++) {
+		const char *name = reader->fields[i];
 
-/* event NAME PRECISE THROTTLED STRETCHED SCARCE SCALE */
-static int read_event(struct reader *reader)
-{
-	struct fn_set *own = &reader->own;
-	struct fn_event event;
-	const char *name;
-
-	if (!own->events || own->nr_events == FN_MOST_EVENTS ||
-	    scan(reader, "sbbbbd", &name, &event.is_precise, &event.is_throttled,
-		 &event.is_stretched, &event.is_scarce, &event.scale) ||
-	    !*name || !strcmp(name, FN_TOTAL) || fn_set__find(own, name) >= 0)
-		return -EINVAL;
-	event.name = strdup(name);
-	if (!event.name)
-		return -ENOMEM;
-	own->events[own->nr_events++] = event;
+		if (!*name || !strcmp(name, FN_TOTAL) || fn_set__find(own, name) >= 0)
+			return -EINVAL;
+		own->events[own->nr_events].scale = 1;
+		own->events[own->nr_events].name = strdup(name);
+		if (!own->events[own->nr_events++].name)
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -394,6 +393,25 @@ static int read_group(struct reader *reader)
 	reader->set->is_recorded &= own->is_recorded;
 	reader->set->is_hidden = own->is_hidden;
 	reader->sets[reader->nr_sets++] = reader->set;
+	return 0;
+}
+
+/* event NAME LATE THROTTLED STRETCHED SCARCE SCALE */
+static int read_event(struct reader *reader)
+{
+	const int place = reader->set && reader->nr > 1 ?
+			  fn_set__find(reader->set, reader->fields[1]) : -1;
+	struct fn_event *event;
+	const char *name;
+	bool is_late;
+
+	if (place < 0)
+		return -EINVAL;
+	event = &reader->set->events[place];
+	if (scan(reader, "sbbbbd", &name, &is_late, &event->is_throttled, &event->is_stretched,
+		 &event->is_scarce, &event->scale))
+		return -EINVAL;
+	event->is_precise = !is_late;
 	return 0;
 }
 
