@@ -141,9 +141,7 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
         for axes, column in zip(all_axes, columns):
             (draw_changes if is_diff(table) else draw_values)(axes, column, rows)
             axes.set_title(column["name"])
-            axes.set_xlabel(
-                "change" if is_diff(table) else "%" if column["unit"] == "%" else ""
-            )
+            axes.set_xlabel("change" if is_diff(table) else "%" if column["unit"] == "%" else "")
             axes.margins(y=0.5 / len(rows))
             axes.locator_params(axis="x", nbins=4)
         all_axes[0].set_yticks(range(len(rows)), [short(row["label"]) for row in rows])

@@ -2,8 +2,8 @@
 """Keeps sums in PostgreSQL, per build, host and time: a continuous profile.
 
 A sums file (perf-functions(1), SUMS FILE) is kept in two parts: the lines whose numbers add up, and
-its kind, the other lines. The database adds up files of one kind, perf those of several. Of marks
-of events, 0 or 1, the larger one counts. Lines are
+its kind, the other lines. The database adds up files of one kind, perf those of several. What is
+true of an event in one file is true in the sum, so the largest of these numbers counts. Lines are
 kept as bytes, as they are in the file, for names have no encoding.
 """
 
@@ -60,7 +60,7 @@ and (%(until)s::timestamptz is null or time < %(until)s)
 KINDS = f"select kind {ASKED} group by kind order by min(id)"
 TOTALS = f"""
 select place, name, array_agg(total order by number) from (
-	select place, name, number, case when starts_with(encode(name, 'escape'), 'event')
+	select place, name, number, case when name >= 'event' and name < 'evenu'
 		then max(value) else sum(value) end as total
 	from perf_functions.sums, unnest(numbers) with ordinality as n (value, number)
 	where profile in (select id {ASKED} and kind = %(kind)s) group by place, name, number

@@ -277,7 +277,8 @@ static void note_sources(const char *side, const struct fn_table *table)
 {
 	struct fn_columns samples, windows;
 
-	if (!fn_table__has_source(table, &fn_samples) || !fn_table__has_source(table, &fn_windows) ||
+	if (!fn_table__has_source(table, &fn_samples) ||
+	    !fn_table__has_source(table, &fn_windows) ||
 	    fn_columns__init(&samples, table, &fn_samples))
 		return;
 	if (!fn_columns__init(&windows, table, &fn_windows)) {
