@@ -273,19 +273,47 @@ static void compare_sources(const char *side, const struct fn_table *table,
 		     "believe the event samples if the function has short calls or many misses");
 }
 
+/* Makes columns of one source: of a copy of the table that hides the others. */
+static int init_columns(struct fn_columns *columns, const struct fn_table *table,
+			const struct fn_source *source, struct fn_table *copy)
+{
+	struct fn_set *sets = calloc(table->nr_sets, sizeof(*sets));
+
+	*copy = *table;
+	copy->sets = calloc(table->nr_sets, sizeof(*copy->sets));
+	for (unsigned int i = 0; sets && copy->sets && i < table->nr_sets; i++) {
+		sets[i] = *table->sets[i];
+		sets[i].is_hidden |= sets[i].source != source;
+		copy->sets[i] = &sets[i];
+	}
+	if (sets && copy->sets && !fn_columns__init(columns, copy))
+		return 0;
+	free(sets);
+	free(copy->sets);
+	return -1;
+}
+
+static void exit_columns(struct fn_columns *columns, struct fn_table *copy)
+{
+	fn_columns__exit(columns);
+	free(copy->sets[0]);
+	free(copy->sets);
+}
+
 static void note_sources(const char *side, const struct fn_table *table)
 {
+	struct fn_table of_samples, of_windows;
 	struct fn_columns samples, windows;
 
 	if (!fn_table__has_source(table, &fn_samples) ||
 	    !fn_table__has_source(table, &fn_windows) ||
-	    fn_columns__init(&samples, table, &fn_samples))
+	    init_columns(&samples, table, &fn_samples, &of_samples))
 		return;
-	if (!fn_columns__init(&windows, table, &fn_windows)) {
+	if (!init_columns(&windows, table, &fn_windows, &of_windows)) {
 		compare_sources(side, table, &samples, &windows);
-		fn_columns__exit(&windows);
+		exit_columns(&windows, &of_windows);
 	}
-	fn_columns__exit(&samples);
+	exit_columns(&samples, &of_samples);
 }
 
 /* Returns true if there is such a program, in PATH if it has no folder. */
