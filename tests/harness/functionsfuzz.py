@@ -12,20 +12,17 @@ from tests.harness.parserfuzz import build
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 # compiled with the sanitizers; of the rest of perf they only see its use of the heap
-SUMS = (
-    "functions/text",
-    *(f"functions/collect/{name}" for name in "sums sums-file u192".split()),
-    *(f"functions/estimate/{name}" for name in "columns diff effect interval".split()),
-    *(f"functions/show/{name}" for name in "diff-print json print".split()),
+SUMS = tuple(
+    f"functions/{name}" for name in "text table estimate interval print json sums-file".split()
 )
 RECORDINGS = (
     *SUMS,
-    "functions/record/events",
     *(
-        f"functions/collect/{name}"
-        for name in "branches recorded-chain recording resolve windows".split()
+        f"functions/{name}"
+        for name in "events session rows streams samples windows branches chains".split()
     ),
-    *"evlist evsel session".split(),
+    *"evlist evsel".split(),
+    "session",
     *(("read-delta",) if BASE == "6.12" else ()),  # a part of session on newer bases
 )
 
@@ -39,25 +36,13 @@ def build_recordings(folder: Path) -> Path:
 
 
 def sums_seeds(folder: Path) -> None:
-    """Writes sums files of one group and of two."""
+    """Writes sums files of one set and of two."""
     folder.mkdir(parents=True, exist_ok=True)
-    begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
-    one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
-    counts, values = "9\t7", "2100\t700\t630000\t210000\t70000"
-    intervals = sumsfile.intervals(2, [(300, 100)] * 3, [(999700, 300000)] * 2) + "\n"
-
-    def rows(opened: str, begun: str, of_begun: str) -> str:
-        return "".join(
-            f"sums\t{name}\t/x\t-\t{opened}\t{counts}\t5\t{begun}\t{values}\t{of_begun}\n"
-            for name in ("f", "g")
-        )
-
-    auto = rows("8", "8\t6", "2400\t900\t810000\t210000\t90000")
-    none = rows("0", "0\t0", "0" + 4 * "\t0")
-
-    two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
-    (folder / "one").write_text(f"{begin}{one}{intervals}{auto}end\n")
-    (folder / "two").write_text(f"{begin}{one}{intervals}{auto}{two}{none}end\n")
+    short, long = [(300, 100)] * 3, [(999700, 300000)] * 2
+    one = sumsfile.window_set(("cycles", "instructions"), {"f": short, "g": short}, long, even=2)
+    two = sumsfile.sample_set({"cycles": {"f": [1000] * 5, "g": [1000]}, "faults": {"f": [10] * 3}})
+    for name, sets in ("one", two.replace("\t1\t0\t0\t0\t", "\t1\t0\t1\t0\t")), ("two", one + two):
+        (folder / name).write_text(f"{sumsfile.HEAD}cpu\tcpu slots=4\n{sets}end\n")
 
 
 def recording_seeds(folder: Path) -> None:

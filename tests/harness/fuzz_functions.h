@@ -18,13 +18,7 @@
 #include <linux/types.h>
 #include "util/color.h"
 #include "util/debug.h"
-#include "util/functions/estimate/columns.h"
-#include "util/functions/estimate/diff.h"
-#include "util/functions/show/diff-print.h"
-#include "util/functions/show/json.h"
-#include "util/functions/show/print.h"
-#include "util/functions/collect/sums-file.h"
-#include "util/functions/collect/sums.h"
+#include "util/functions/functions.h"
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
@@ -109,129 +103,66 @@ static void end(struct output *output, void (*check)(const char *text))
 	free(output->text);
 }
 
-/* Returns all columns in their order; the caller frees them. */
-static int *all_fields(unsigned int nr)
+/* Prints a table in all forms, with intervals or without. */
+static void print_all(const struct fn_table *table, unsigned int choice)
 {
-	int *fields = calloc(nr + 1, sizeof(*fields));
-
-	for (unsigned int i = 0; i < nr; i++)
-		fields[i] = i;
-	return fields;
-}
-
-static void print_table(const struct function_table *table, struct function_columns *columns,
-			bool intervals)
-{
-	int *fields = all_fields(columns->nr_columns);
-	const struct function_print print = {
-		.table = table, .columns = columns, .fields = fields, .intervals = intervals,
-		.nr_fields = columns->nr_columns, .nr_rows = columns->nr_rows,
-	};
-	struct output output;
-
-	function_print__table(&print, begin(&output));
-	end(&output, check_text);
-	function_print__csv(&print, ",", begin(&output));
-	end(&output, NULL);
-	function_print__json(&print, begin(&output));
-	end(&output, check_text);
-	free(fields);
-}
-
-static void print_diff(const struct function_table *before, const struct function_table *after,
-		       struct function_columns *old, struct function_columns *new)
-{
-	/* One side has one run and the other has two. */
-	struct function_table tables[] = { *before, *after };
-	struct function_columns columns[] = { *old, *new };
-	const struct function_runs runs[] = {
-		{ .nr = 2, .tables = tables, .columns = columns, .table = *before, .all = *old },
-		{
-			.nr = 1, .tables = tables + 1, .columns = columns + 1,
-			.table = *after, .all = *new,
-		},
-	};
-	struct function_diff diff = {};
-	struct function_diff_print print = {
-		.diff = &diff, .before = &runs[0], .after = &runs[1], .intervals = true,
-	};
-	struct function_limit limit = { .column = (char *)"DIS", .number = 5, .is_relative = true };
+	struct fn_columns columns = {};
+	struct fn_view view = { .table = table, .columns = &columns, .with_ci = choice % 2 };
 	struct output output;
 	int *fields;
 
-	if (!function_diff__init(&diff, &runs[0], &runs[1], /*is_single=*/true)) {
-		fields = all_fields(diff.columns.nr_columns);
-		print.fields = fields;
-		print.nr_fields = diff.columns.nr_columns;
-		print.nr_rows = diff.nr_rows;
-		function_diff__sort(&diff, function_columns__default_sort(&diff.columns));
-		function_diff_print__table(&print, begin(&output));
-		end(&output, check_text);
-		function_diff_print__csv(&print, ";", begin(&output));
-		end(&output, NULL);
-		function_diff_print__json(&print, begin(&output));
-		end(&output, check_text);
-		function_diff_print__exceeded(&print, &limit, 1, begin(&output));
-		end(&output, check_text);
+	if (!fn_columns__init(&columns, table)) {
+		fields = calloc(columns.nr + 1, sizeof(*fields));
+		for (unsigned int i = 0; i < columns.nr; i++)
+			fields[i] = i;
+		view.fields = fields;
+		view.nr_fields = columns.nr;
+		if (!fn_view__init_rows(&view, fn_columns__default_sort(&columns), 0, SIZE_MAX)) {
+			fn_view__print(&view, begin(&output));
+			end(&output, check_text);
+			fn_view__print_csv(&view, ",", begin(&output));
+			end(&output, NULL);
+			fn_view__print_json(&view, begin(&output));
+			end(&output, check_text);
+		}
+		fn_view__exit(&view);
 		free(fields);
 	}
-	function_diff__exit(&diff);
+	fn_columns__exit(&columns);
 }
 
-/* Prints a table in the form that choice selects, or the changes from it to another one. */
-static void print_all(const struct function_table *table, const struct function_table *other,
-		      unsigned int choice)
+/* Writes a table into a file in this folder, and reads it back, which must work. */
+static char *round_trip(const struct fn_table *table, struct fn_table *again)
 {
-	const struct function_reading_options options = {
-		.is_corrected = choice % 2, .is_compared = choice % 3 == 0,
-	};
-	struct function_runs before = { .table = *table }, after = { .table = *other };
-	struct function_columns columns = {}, others = {};
-
-	if (options.is_compared && function_runs__choose_windows(&before, &after))
-		return;
-	if (!function_columns__init(&columns, table, &options)) {
-		function_columns__sort(&columns, function_columns__default_sort(&columns));
-		if (choice % 3)
-			print_table(table, &columns, /*intervals=*/choice % 3 == 1);
-		else if (!function_columns__init(&others, other, &options))
-			print_diff(table, other, &columns, &others);
-	}
-	function_columns__exit(&others);
-	function_columns__exit(&columns);
-}
-
-/* Returns the text of a sums file; the caller frees it. */
-static char *write_table(const struct function_table *table)
-{
-	struct output output;
-
-	if (function_table__write(table, begin(&output)))
-		fail("cannot be written", "");
-	fclose(output.fp);
-	return output.text;
-}
-
-/* Reads the output of write_table(), which must be readable. */
-static void read_back(struct function_table *table, const char *text)
-{
-	FILE *fp = fmemopen((char *)text, strlen(text), "r");
+	static const char path[] = "table.sums";
+	struct output text;
 	char msg[128];
+	FILE *fp;
 
-	if (function_table__read(table, fp, msg, sizeof(msg)))
-		fail(msg, text);
+	if (fn_table__write_sums(path, table))
+		fail("cannot be written", "");
+	fp = fopen(path, "r");
+	begin(&text);
+	for (int c; (c = fgetc(fp)) != EOF; )
+		fputc(c, text.fp);
+	fclose(text.fp);
+	rewind(fp);
+	fn_table__init(again);
+	if (fn_table__read_sums(again, fp, msg, sizeof(msg)))
+		fail(msg, text.text);
 	fclose(fp);
+	return text.text;
 }
 
 /* Checks that a table is read as it was written. */
-static void check_round_trip(const struct function_table *table, struct function_table *again)
+static void check_round_trip(const struct fn_table *table, struct fn_table *again)
 {
-	char *text = write_table(table), *other;
+	struct fn_table third;
+	char *text = round_trip(table, again), *other = round_trip(again, &third);
 
-	read_back(again, text);
-	other = write_table(again);
 	if (strcmp(text, other))
 		fail("reads as something else", text);
+	fn_table__exit(&third);
 	free(text);
 	free(other);
 }

@@ -5,7 +5,7 @@ import { element, isNarrow } from './element.js';
 import { grid } from './grid.js';
 import { levels } from './levels.js';
 import { limitKey, valueColumn } from './table.js';
-import { CLASSES, ROWS, format, hasInterval, isShare, valueIn } from './values.js';
+import { CLASSES, ROWS, hasInterval, isShare, shown, valueIn } from './values.js';
 
 const QUANTILES = Array.from({ length: CLASSES }, (_, q) => `q${q}`);
 
@@ -54,17 +54,18 @@ export function topdownView(panel, table) {
 		},
 	};
 	const bars = {
-		name: `of all ${columns[first[0].i].role}`,
+		name: `of all ${columns[first[0].i].divides}`,
 		meaning: 'the width is 100 %',
 		isWide: true,
 		say,
 		draw: (cell, item) => {
 			const bar = element('div', { class: 'stack' });
 			for (const { i, root } of drawn(item)) {
-				const { value, weak } = valueIn(item.row, columns[i]);
-				const said = `${columns[i].name} ${format(value, columns[i])}`;
+				const one = valueIn(item.row, columns[i]);
+				const { value, weak } = one;
+				const said = `${columns[i].name} ${shown(one, columns[i])}`;
 				// a part may be in another unit, as misses per 1000 instructions
-				if (value !== null && columns[i].unit === 'percent')
+				if (value !== null && columns[i].unit === '%')
 					bar.append(
 						segment(value, root, weak, weak ? `${said}?` : said)
 					);

@@ -43,27 +43,6 @@ const char *fn_vendor__name(enum fn_vendor vendor)
 	return function_vendor__name((enum function_vendor)vendor);
 }
 #endif
-#ifndef HAVE_FN_CHAINS
-struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr) { return NULL; }
-void fn_chains__delete(struct fn_chains *chains) {}
-const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel) { return NULL; }
-void fn_chains__forget(struct fn_chains *chains) {}
-int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
-		    struct machine *machine, u64 thread, struct fn_row *row,
-		    struct fn_chain *chain) { return 0; }
-#endif
-#ifndef HAVE_FN_SUMS
-int fn_table__write_sums(const char *path, const struct fn_table *table) { return -EINVAL; }
-int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size) { return -EINVAL; }
-#endif
-#ifndef HAVE_FN_JSON
-int fn_view__print_json(const struct fn_view *view, FILE *fp) { return -EINVAL; }
-#endif
-#ifndef HAVE_FN_NOTES
-void fn_notes__print(const char *side, const struct fn_table *table,
-		     const struct fn_columns *columns, const struct fn_options *options) {}
-bool fn_notes__has_addr2line(void) { return true; }
-#endif
 #ifndef HAVE_FN_METRICS
 int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent) { return 0; }
 #endif
