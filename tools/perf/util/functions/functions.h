@@ -557,6 +557,8 @@ struct fn_column {
 	bool is_count;		/* a number: no interval, no mark */
 	bool is_extra;		/* only printed if -F names it */
 	bool is_apart;		/* its events have nothing in common: no values */
+	/* Of top-down metrics: "slots" or "cycles" if it is of the first level; what it is a part of. */
+	const char *divides, *parent;
 	struct fn_value (*value)(const struct fn_column *column, const struct fn_table *table,
 				 const struct fn_row *row);
 	void *data;		/* of value(), freed by free_data() */
@@ -671,6 +673,31 @@ void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/*
 bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
 			  double percent);
 int fn_view__print_json(const struct fn_view *view, FILE *fp);
+
+/*
+ * json.c: the writer. Begin with a zeroed structure and its @fp. Members of objects have a @key, for
+ * elements of arrays it is NULL. A number that is not finite, and a value without one, is null.
+ */
+struct fn_json {
+	FILE *fp;
+	int depth;
+	bool has_item;
+};
+
+void fn_json__begin(struct fn_json *json, const char *key, char bracket);	/* { or [ */
+void fn_json__end(struct fn_json *json, char bracket);
+void fn_json__string(struct fn_json *json, const char *key, const char *text);
+void fn_json__bool(struct fn_json *json, const char *key, bool value);
+void fn_json__number(struct fn_json *json, const char *key, double value);
+void fn_json__value(struct fn_json *json, const char *key, const struct fn_value *value);
+/* Begins the object, with the members that say what it is; how tables were recorded; columns. */
+void fn_json__head(struct fn_json *json, const struct fn_table *table);
+void fn_json__recorded(struct fn_json *json, const struct fn_table *table);
+void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, const int *fields,
+		      unsigned int nr);
+/* The label, symbol, DSO and address of a row, as members. */
+void fn_json__names(struct fn_json *json, const char *label, const struct fn_row *row);
+
 /* Notes about a table: lines on stderr. @side: "", "before: ", "after: "; columns may be NULL. */
 void fn_notes__print(const char *side, const struct fn_table *table,
 		     const struct fn_columns *columns, const struct fn_options *options);
