@@ -344,7 +344,8 @@ int fn_view__print_json(const struct fn_view *view, FILE *fp)
 	fn_json__columns(&json, view->columns, view->fields, view->nr_fields);
 	fn_json__begin(&json, "functions", '[');
 	for (size_t i = 0; i < view->nr_rows; i++)
-		write_row(&json, view, labels[view->rows[i]->index], view->rows[i], events, nr_events);
+		write_row(&json, view, labels[view->rows[i]->index], view->rows[i], events,
+			  nr_events);
 	fn_json__end(&json, ']');
 	fn_json__end(&json, '}');
 	fn_table__free_labels(table, labels);
