@@ -46,6 +46,3 @@ const char *fn_vendor__name(enum fn_vendor vendor)
 #ifndef HAVE_FN_METRICS
 int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent) { return 0; }
 #endif
-#ifndef HAVE_FN_COMPARE
-int fn_compare(const struct fn_compare_options *compare, struct fn_options *options) { return -1; }
-#endif
