@@ -22,8 +22,14 @@
 /* The half of the width of an interval, relative to the value. */
 #define ROUGH		0.25
 #define WIDE		0.5
-/* If more of a value's samples may belong to other functions, it is weak. */
+/* If more of a branch event's samples may belong to other functions, it is weak. */
 #define MOST_MOVED	0.25
+/* How late samples are where no windows tell, in cycles. */
+#define USUAL_LATE	10
+/* Cycles of an instruction near an entry, and the part of the moved events that is not in both. */
+#define CYCLES_NEAR	4
+#define MOVED_BY_DELAY	0.7
+#define MOVED_BY_BRANCH	0.5
 /* A million rows with 60 columns have as many values, of 4 GB. */
 #define MOST_VALUES	60000000
 /* More than all metrics of a CPU need; a crafted sums file has more. */
@@ -111,7 +117,7 @@ struct pool {
 	double number;			/* of independent observations */
 	double number_y, number_x;	/* of observations */
 	double weight, squares;		/* branch records */
-	double moved;			/* the part of y that may belong to another function */
+	double near_y[FN_NR_BINS], near_x[FN_NR_BINS];	/* the parts of y and x close to an entry */
 	unsigned int nr_sets;
 };
 
@@ -141,8 +147,10 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	pool->number_y += fn_sums__number(set, sums, y);
 	pool->number_x += fn_sums__number(set, sums, x);
 	if (!set->source->is_joint) {
-		if (!set->events[y].is_precise)
-			pool->moved += sums->values[3 * nr + y] + sums->values[4 * nr + y];
+		for (unsigned int bin = 0; bin < FN_NR_BINS; bin++) {
+			pool->near_y[bin] += sums->values[(3 + bin) * nr + y];
+			pool->near_x[bin] += sums->values[(3 + bin) * nr + x];
+		}
 		pool->number += fn_sums__number(set, sums, y) +
 				(y == x ? 0 : fn_sums__number(set, sums, x));
 	} else if (set->source == &fn_branches) {
@@ -550,25 +558,153 @@ static const char *doubt_of(const struct context *context, const struct fn_row *
 	return doubt;
 }
 
-/* Whether so many samples of an event lie where they may belong to a neighbour. */
-static bool has_moved(const struct context *context, const struct fn_row *row, const char *event,
-		      bool is_share)
-{
-	struct pool own;
+/*
+ * Skid: samples of an imprecise event are late, so some that are close to an entry or a return site
+ * belong to the function before, and as many of this one are in the functions behind it. How late,
+ * and how often a function is left, windows tell; or else its samples of time close to its entry.
+ */
+struct skid {
+	double late;		/* in cycles */
+	double exits;		/* per cycle */
+	double time, all_time;	/* the samples of the event that measures time */
+	double at_entry;	/* their part exactly at an entry */
+	const char *event;
+};
 
-	if (context->source->is_joint || !row || (is_share && fn_event__is_time(event)))
-		return false;
-	own = pool_of(context->table, row, context->source, event, event);
-	return own.moved > MOST_MOVED * own.y;
+/* Bins of distances up to some instructions. */
+static unsigned int bins_of(double instructions)
+{
+	static const u8 last[FN_NR_BINS] = { 0, 1, 2, 4, 8 };
+	unsigned int nr = 1;
+
+	while (nr < FN_NR_BINS && last[nr - 1] < instructions)
+		nr++;
+	return nr;
 }
 
-static const char *skid_of(const struct context *context, const struct fn_row *row)
+static double near(const double bins[FN_NR_BINS], unsigned int nr)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		sum += bins[i];
+	return sum;
+}
+
+static bool find_skid(const struct context *context, const struct fn_row *row, struct skid *skid)
+{
+	static const char *const clocks[] = { "cycles", "cpu-clock", "task-clock" };
+	const struct fn_table *table = context->table;
+	struct pool own = {};
+
+	*skid = (struct skid){ .late = USUAL_LATE };
+	if (!row || context->source->is_joint || fn_by__is(table->by, FN_BY_CHILDREN))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks) && !own.nr_sets; i++) {
+		skid->event = clocks[i];
+		own = pool_of(table, row, context->source, skid->event, skid->event);
+	}
+	if (!own.nr_sets)
+		return false;
+	skid->time = own.y;
+	skid->all_time = pool_of(table, NULL, context->source, skid->event, skid->event).y;
+	skid->at_entry = own.y > 0 ? own.near_y[0] / own.y : 0;
+	skid->exits = fn_windows__exits(table, row, &skid->late);
+	if (isnan(skid->exits))
+		skid->exits = own.y > 0 ? near(own.near_y, bins_of(4)) / own.y / 10 : 0;
+	return true;
+}
+
+/* Whether any event of the sets of a source is late. */
+static bool is_late(const struct fn_table *table, const struct fn_source *source,
+		    const char *event)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
+
+		if (place >= 0 && !set->events[place].is_precise)
+			return true;
+	}
+	return false;
+}
+
+static void widen(struct fn_value *value, double moved)
+{
+	if (!isfinite(moved))
+		return;
+	value->low = fmax(value->value - hypot(value->value - value->low, moved), 0);
+	value->high = value->value + hypot(value->high - value->value, moved);
+}
+
+/* The interval also holds what the samples that are not close to an entry say. */
+static const char *join_deep(const struct context *context, struct fn_value *value,
+			     struct pool own, unsigned int nr_bins)
+{
+	const struct fn_column *column = context->column;
+	const double y = own.y - near(own.near_y, nr_bins), x = own.x - near(own.near_x, nr_bins);
+	struct fn_pair pair = { .scale = column->scale, .per = x };
+	struct fn_value deep = *value;
+
+	if (own.y <= 0)
+		return NULL;
+	if (y <= 0 || x <= 0)
+		return "skid";
+	pair.y = count_of(context->source, y, own.yy * y / own.y, 0, 1, context->all.y,
+			  context->all.yy);
+	pair.x = count_of(context->source, x, own.xx * x / own.x, 0, 1, context->all.x,
+			  context->all.xx);
+	deep.value = column->scale * y / x;
+	context->source->interval(&pair, &deep);
+	value->low = fmin(value->low, deep.low);
+	value->high = fmax(value->high, deep.high);
+	return NULL;
+}
+
+/* Widens an interval by what skid may have moved. Returns the doubt, if nothing is left. */
+static const char *widen_by_skid(const struct context *context, const struct fn_row *row,
+				 const struct fn_value *whole, struct fn_value *value)
 {
 	const struct fn_column *column = context->column;
 	const bool is_share = fn_column__is_share(column);
+	const bool is_branch = fn_event__is_branch(column->event);
+	const struct pool own = pool_of(context->table, row, context->source, column->event,
+					is_share ? column->event : column->per);
+	const char *doubt = NULL;
+	double instructions, moved;
+	struct skid skid;
 
-	return has_moved(context, row, column->event, is_share) ||
-	       (!is_share && has_moved(context, row, column->per, false)) ? "skid" : NULL;
+	if (!is_late(context->table, context->source, column->event) ||
+	    !fn_value__has_interval(value) || !find_skid(context, row, &skid))
+		return NULL;
+	if (is_share && fn_event__is_time(column->event)) {
+		/* A constant delay moves every boundary alike. */
+		widen(value, value->value * skid.at_entry);
+		goto out;
+	}
+	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
+	if (!is_share && own.nr_sets && !context->link)
+		doubt = join_deep(context, value, own, bins_of(is_branch ? fmax(instructions, 4) :
+							       instructions));
+	if (!is_share && fn_event__is_time(column->event))
+		goto out;
+	moved = MOVED_BY_DELAY * skid.exits * skid.late * value->value;
+	if (!value->value) {
+		moved = is_share ? column->scale * skid.time / skid.all_time : whole->value;
+		if (skid.exits * skid.late < MOST_MOVED)
+			moved *= MOVED_BY_DELAY * skid.exits * skid.late;
+	}
+	if (is_branch) {
+		/* A mispredicted call, for one, is sampled in the callee. */
+		moved = fmax(moved, MOVED_BY_BRANCH * skid.exits * skid.time * column->scale /
+				    (is_share ? context->all.y : own.x));
+		if (near(own.near_y, bins_of(4)) > MOST_MOVED * own.y)
+			doubt = "skid";
+	}
+	widen(value, moved);
+out:
+	cap_percentage(column, value);
+	return doubt;
 }
 
 /* Returns half of the width of an interval. */
@@ -626,10 +762,11 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	drop_infinite(&value);
 	if (!whole || !fn_value__is_defined(&value))
 		return value;
-	doubt = doubt_of(context, row);
+	doubt = widen_by_skid(context, row, whole, &value);
+	doubt = doubt_of(context, row) ?: doubt;
 	if (!doubt && context->source->is_joint && value.number < FEW)
 		doubt = "few";
-	fn_value__set_mark(&value, whole, doubt ?: skid_of(context, row));
+	fn_value__set_mark(&value, whole, doubt);
 	return value;
 }
 
@@ -881,10 +1018,6 @@ static struct fn_value discarded_value(const struct fn_column *column __maybe_un
 	if (!ended)
 		return value;
 	value.value = PERCENT * (ended - matched) / ended;
-	value.error = sqrt(value.value * (PERCENT - value.value) / ended);
-	value.number = ended;
-	value.samples = ended;
-	fn_value__part_interval(&value, PERCENT, ended);
 	return value;
 }
 
@@ -896,7 +1029,7 @@ static int add_columns(struct fn_columns *columns)
 	};
 	struct fn_column discarded = {
 		.meaning = strdup("windows that began elsewhere"), .scale = PERCENT, .digits = 1,
-		.unit = "%", .source = &fn_windows, .value = discarded_value,
+		.unit = "%", .source = &fn_windows, .value = discarded_value, .is_count = true,
 	};
 	const struct fn_table *table = columns->table;
 	bool has_instructions = false, has_windows = false;

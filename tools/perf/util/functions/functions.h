@@ -111,9 +111,12 @@ struct fn_group {
 /*
  * Sums of observations of one row, or of all. If the source counts the events of a set together,
  * the values are the totals by event, then the products of events a <= b. Else each observation has
- * one event: the totals, squares, numbers of observations, and the parts of the totals that were
- * sampled exactly at an entry, and at a return site: five arrays by event.
+ * one event: arrays by event of the totals, squares, numbers of observations, and the parts of the
+ * totals that were sampled close to an entry or a return site: FN_NR_BINS of them.
  */
+#define FN_NR_BINS	5	/* 0, 1, 2, up to 4, and up to 8 instructions */
+#define FN_FAR		9	/* a distance in none of them */
+
 struct fn_sums {
 	double number;
 	double independent;	/* a burst of windows is one */
@@ -145,6 +148,8 @@ struct fn_set {
 	struct fn_sums *total;		/* of all rows, see fn_table__settle() */
 	/* Windows in all functions, and the long intervals: what interrupts add. */
 	struct fn_sums *windows, *longs;
+	/* How late windows have ended in all, in events of the leader, and how many tell. */
+	double late, nr_late;
 };
 
 /* A row of the table: its name has a part for each key of --by. */
@@ -233,7 +238,7 @@ void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const doub
 		      double number);
 /* Adds an observation of one event. */
 int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
-			  unsigned int event, double count, bool at_entry, bool at_return);
+			  unsigned int event, double count, unsigned int distance);
 double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
 			unsigned int b);
 /* The number of observations of an event. */
@@ -365,7 +370,6 @@ struct fn_evsel {
 	unsigned int event;
 	struct fn_paths *paths;		/* of its samples' branch records */
 	bool has_records;		/* the last one tells the row of a sample */
-	bool wants_site;		/* entry or return site of a sample matter */
 	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
@@ -389,6 +393,8 @@ struct fn_stream {
 	u8 *places;			/* samples of each event so far, up to 2 */
 	u64 seen;			/* the last sample of the sampler in the order of all, 0: none */
 	bool is_interrupted;		/* another event has sampled since then */
+	bool has_no_late;
+	double late;			/* events since the last overflow */
 	/* windows.c: where the last sample was, and the burst so far: one observation. */
 	u64 last_thread;
 	struct fn_row *last_row;	/* NULL: not known */
@@ -415,7 +421,7 @@ struct fn_sample {
 	bool ends_interval;		/* the counts of the stream are those of an interval */
 	bool is_broken;			/* in which something was lost or throttled */
 	unsigned int place;		/* samples of the event before it in the stream, up to 2 */
-	bool at_entry, at_return;
+	unsigned int distance;		/* from the entry or a return site, see fn_site__distance() */
 	bool is_filtered;		/* the user does not want to see it */
 	bool is_foreign;		/* nor any of its stream */
 	bool is_outside;		/* of the spans of time */
@@ -471,6 +477,14 @@ void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon 
 void fn_paths__restart(struct fn_paths *paths);
 /* Why records tell less than they could, "" if there is no reason. */
 void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size);
+/* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
+double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
+/*
+ * sites.c: the instructions between an address and the entry of its function, or the return of the
+ * call that is executed straight before it; FN_FAR: more, or not known.
+ */
+unsigned int fn_site__distance(const struct addr_location *al, struct machine *machine,
+			       const char *arch);
 /* samples.c */
 int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
 		      struct fn_table *table);

@@ -98,6 +98,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	struct fn_table *table = fn_session__table(session);
 	struct fn_row *origin = sample->row;
 	const double weight = weigh(sample);
+	const bool is_exact = sample->own->samples->events[sample->own->event].is_precise ||
+			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
 	int err = sample->chain ? 0 : find_origin(session, sample, &origin);
 
 	if (err)
@@ -115,8 +117,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 			continue;
 		row->stamp = table->stamp;
 		err = fn_set__observe_event(table, sample->own->samples, row, sample->own->event,
-					    weight, sample->at_entry && row == sample->row,
-					    sample->at_return && row == sample->row);
+					    weight, is_exact ? FN_FAR : sample->distance);
 	}
 	return err;
 }
@@ -148,8 +149,8 @@ static void multiply(struct fn_table *table, const struct fn_set *set, unsigned 
 			continue;
 		sums->values[event] *= factor;
 		sums->values[nr + event] *= factor * factor;
-		sums->values[3 * nr + event] *= factor;
-		sums->values[4 * nr + event] *= factor;
+		for (unsigned int bin = 0; bin < FN_NR_BINS; bin++)
+			sums->values[(3 + bin) * nr + event] *= factor;
 	}
 }
 

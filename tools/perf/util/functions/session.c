@@ -69,7 +69,8 @@ struct place {
 	u64 ip;
 	u32 pid, tid;
 	u8 cpumode;
-	bool is_filtered, is_nowhere, at_entry, at_return;
+	bool is_filtered, is_nowhere;
+	u8 distance;		/* see fn_site__distance() */
 	/* fn_session.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
 	struct fn_row *row;
@@ -751,39 +752,6 @@ static int keep_symbol(struct fn_session *session, const struct addr_location *a
 	return 0;
 }
 
-/* Returns true if the instruction before an address is a call, as far as its bytes tell. */
-static bool is_return_site(struct fn_session *session, const struct addr_location *al,
-			   struct machine *machine)
-{
-	const char *arch = perf_env__arch(&session->session->header.env);
-	struct dso *dso = map__dso(al->map);
-	u8 code[8];
-	u32 last;
-
-	if (!arch || al->addr < sizeof(code) ||
-	    dso__data(dso)->status == DSO_DATA_STATUS_ERROR ||
-	    dso__data_read_offset(dso, machine, al->addr - sizeof(code), code, sizeof(code)) !=
-	    (ssize_t)sizeof(code))
-		return false;
-	memcpy(&last, code + 4, sizeof(last));
-	/* bl, blr */
-	if (!strcmp(arch, "arm64"))
-		return (last & 0xfc000000) == 0x94000000 || (last & 0xfffffc1f) == 0xd63f0000;
-	/* call, and call *... in its usual lengths */
-	if (!strcmp(arch, "x86"))
-		return code[3] == 0xe8 || (code[6] == 0xff && (code[7] & 0x38) == 0x10) ||
-		       (code[5] == 0xff && (code[6] & 0xf8) == 0x50) ||
-		       (code[2] == 0xff && ((code[3] & 0xf8) == 0x90 || code[3] == 0x15));
-	/* jal ra, jalr ra, c.jalr */
-	if (!strcmp(arch, "riscv"))
-		return (last & 0xfff) == 0x0ef || (last & 0xfff) == 0x0e7 ||
-		       (last >> 16 & 0xf07f) == 0x9002;
-	/* bl, bctrl, blrl */
-	if (!strcmp(arch, "powerpc"))
-		return (last & 0xfc000003) == 0x48000001 || last == 0x4e800421 || last == 0x4e800021;
-	return false;
-}
-
 /* Looks up the row at a sample. Not inline, because most places are known. */
 static noinline int look_up(struct fn_session *session, struct machine *machine,
 			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
@@ -814,10 +782,9 @@ static noinline int look_up(struct fn_session *session, struct machine *machine,
 		.sym		= al.sym,
 		.addr		= al.addr,
 	};
-	if (session->wants_sites && al.map && al.sym && *al.sym->name) {
-		place->at_entry = al.addr == al.sym->start;
-		place->at_return = !place->at_entry && is_return_site(session, &al, machine);
-	}
+	place->distance = session->wants_sites ?
+			  fn_site__distance(&al, machine,
+					    perf_env__arch(&session->session->header.env)) : FN_FAR;
 	err = place->row ? 0 : -ENOMEM;
 	if (!err && session->options->annotate)
 		err = keep_symbol(session, &al);
@@ -1075,8 +1042,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 				      place->row, &session->chain);
 		own.chain = &session->chain;
 	}
-	own.at_entry = place->at_entry;
-	own.at_return = place->at_return;
+	own.distance = place->distance;
 	own.is_foreign = is_elsewhere(session, sample);
 	own.is_filtered = place->is_filtered || own.is_foreign;
 	/* The stream of a CPU has intervals of several threads. */

@@ -359,7 +359,7 @@ static noinline bool has_still_member(const struct fn_streams *streams,
 
 /*
  * Sets the counts since the last sample. Returns false if the sampler has counted nothing, or if
- * time has gone back: the values of a thread only grow.
+ * time has gone back: the values of a thread only grow, so the last interval has others in it.
  */
 static bool count_interval(struct fn_stream *stream, const u64 *values)
 {
@@ -372,6 +372,8 @@ static bool count_interval(struct fn_stream *stream, const u64 *values)
 	}
 	if (grows)
 		memcpy(stream->last, values, nr * sizeof(*values));
+	else if (values[0] < stream->last[0])
+		stream->nr_burst = 0;
 	return grows;
 }
 

@@ -177,7 +177,7 @@ size_t fn_set__nr_values(const struct fn_set *set)
 {
 	const size_t nr = set->nr_events;
 
-	return set->source->is_joint ? nr + nr * (nr + 1) / 2 : 5 * nr;
+	return set->source->is_joint ? nr + nr * (nr + 1) / 2 : (3 + FN_NR_BINS) * nr;
 }
 
 static size_t sums_size(const struct fn_set *set)
@@ -463,8 +463,9 @@ int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_
 }
 
 int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
-			  unsigned int event, double count, bool at_entry, bool at_return)
+			  unsigned int event, double count, unsigned int distance)
 {
+	static const u8 bins[FN_FAR] = { 0, 1, 2, 3, 3, 4, 4, 4, 4 };
 	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
 	double *value;
 
@@ -476,8 +477,8 @@ int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, stru
 	value[0] += count;
 	value[set->nr_events] += count * count;
 	value[2 * set->nr_events]++;
-	value[3 * set->nr_events] += at_entry ? count : 0;
-	value[4 * set->nr_events] += at_return ? count : 0;
+	if (distance < FN_FAR)
+		value[(3 + bins[distance]) * set->nr_events] += count;
 	return 0;
 }
 
@@ -660,6 +661,8 @@ void fn_table__clear(struct fn_table *table)
 
 		memset(set->windows, 0, sums_size(set));
 		memset(set->longs, 0, sums_size(set));
+		set->late = 0;
+		set->nr_late = 0;
 		for (size_t j = 0; j < table->nr_rows; j++) {
 			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
 
@@ -741,6 +744,8 @@ static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *othe
 	set->is_hidden = other->is_hidden && (is_new || set->is_hidden);
 	add_sums(set, set->windows, other->windows);
 	add_sums(set, set->longs, other->longs);
+	set->late += other->late;
+	set->nr_late += other->nr_late;
 	return set;
 }
 

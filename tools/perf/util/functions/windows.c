@@ -20,6 +20,7 @@
 
 #include "../evlist.h"
 #include "../evsel.h"
+#include "../sample.h"
 #include "functions.h"
 
 /* The least part of a function's windows that must also end in it. */
@@ -175,6 +176,29 @@ static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct f
 	return err;
 }
 
+/*
+ * A counter continues after its overflow until the handler reads it. The next interval is shorter
+ * by these events, unless nothing would remain of it.
+ */
+static void note_late(struct fn_stream *stream, const struct fn_sample *sample, bool is_window)
+{
+	const double period = sample->sample->period;
+	struct fn_set *set = stream->sampler->set;
+
+	/* The periods of lost samples are unknown. */
+	stream->has_no_late |= !period || (stream->seen && sample->is_broken) ||
+			       !(sample->evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD);
+	if (stream->has_no_late)
+		return;
+	if (stream->late >= period)
+		stream->late = 0;
+	stream->late += stream->counts[0] - period;
+	if (!is_window || stream->late < 0)
+		return;
+	set->late += stream->late;
+	set->nr_late++;
+}
+
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_table *table = fn_session__table(session);
@@ -188,6 +212,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	double counts[FN_MOST_EVENTS] = {};
 	int err = 0;
 
+	if (sampler->alternates)
+		note_late(stream, sample, is_window);
 	for (unsigned int i = 0; i < sampler->nr; i++)
 		counts[sampler->slots[i]] += stream->counts[i];
 	if (!counts_here || (sample->chain && sample->is_filtered))
@@ -270,6 +296,21 @@ static double exits_in_window(const struct fn_set *set, const struct fn_sums *su
 		return 0;
 	k = fmax(sums->number / sums->begun - p, 0.5 / sums->begun) / (1 - p);
 	return (p - 1) * log(fmin(k, 1));
+}
+
+double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const struct fn_sums *sums = fn_row__sums(row, set);
+
+		if (set->source != &fn_windows || !set->nr_late || !set->windows->number)
+			continue;
+		*late = set->late / set->nr_late;
+		return sums ? exits_in_window(set, sums) * set->windows->number /
+			      set->windows->values[0] : 0;
+	}
+	return NAN;
 }
 
 /* Returns true if rates of all windows differ from those of the long intervals. */
