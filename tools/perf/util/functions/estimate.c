@@ -29,6 +29,8 @@
 /* Cycles of an instruction near an entry, and the part of the moved events that is not in both. */
 #define CYCLES_NEAR	4
 #define MOVED_BY_DELAY	0.7
+/* A function that is left less often in the delay of a sample has its own samples near its entry. */
+#define SELDOM_LEFT	0.01
 #define MOVED_BY_BRANCH	0.5
 /* A million rows with 60 columns have as many values, of 4 GB. */
 #define MOST_VALUES	60000000
@@ -683,7 +685,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 		goto out;
 	}
 	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
-	if (!is_share && own.nr_sets && !context->link)
+	if (!is_share && own.nr_sets && !context->link && skid.exits * skid.late > SELDOM_LEFT)
 		doubt = join_deep(context, value, own, bins_of(is_branch ? fmax(instructions, 4) :
 							       instructions));
 	if (!is_share && fn_event__is_time(column->event))

@@ -38,7 +38,7 @@ static int find_origin(struct fn_session *session, struct fn_sample *sample, str
 	const struct branch_entry *last;
 	u64 address;
 
-	if (!own->has_records || !stack || !stack->nr ||
+	if (!stack || !stack->nr ||
 	    sample->sample->misc & PERF_RECORD_MISC_EXACT_IP || !machine__is_host(sample->machine))
 		return 0;
 	last = perf_sample__branch_entries(sample->sample);
@@ -100,7 +100,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	const double weight = weigh(sample);
 	const bool is_exact = sample->own->samples->events[sample->own->event].is_precise ||
 			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
-	int err = sample->chain ? 0 : find_origin(session, sample, &origin);
+	int err = sample->own->has_records && !sample->chain ?
+		  find_origin(session, sample, &origin) : 0;
 
 	if (err)
 		return err;

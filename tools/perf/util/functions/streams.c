@@ -304,9 +304,9 @@ static int find_member(struct fn_streams *streams, struct fn_stream *stream, str
 	return own->member;
 }
 
-/* Sets each value of a sample by member; of other events, as after the last one. */
+/* Sets what each member has counted; others stay as after the last sample. */
 static int read_values(struct fn_streams *streams, struct fn_stream *stream, struct evlist *evlist,
-		       u64 read_format, struct perf_sample *sample, u64 *values)
+		       u64 read_format, struct perf_sample *sample)
 {
 	struct sample_read_value *v = sample->read.group.values;
 	const unsigned int nr = stream->sampler->nr;
@@ -323,7 +323,7 @@ static int read_values(struct fn_streams *streams, struct fn_stream *stream, str
 				return found;
 			member = found;
 		}
-		values[member++] = v->value;
+		stream->counted[member++] = v->value;
 	}
 	return 0;
 }
@@ -361,18 +361,19 @@ static noinline bool has_still_member(const struct fn_streams *streams,
  * Sets the counts since the last sample. Returns false if the sampler has counted nothing, or if
  * time has gone back: the values of a thread only grow, so the last interval has others in it.
  */
-static bool count_interval(struct fn_stream *stream, const u64 *values)
+static bool count_interval(struct fn_stream *stream)
 {
 	const unsigned int nr = stream->sampler->nr;
+	const u64 *values = stream->counted;
 	bool grows = values[0] > stream->last[0];
 
 	for (unsigned int i = 0; i < nr; i++) {
 		grows &= values[i] >= stream->last[i];
 		stream->counts[i] = values[i] - stream->last[i];
 	}
-	if (grows)
-		memcpy(stream->last, values, nr * sizeof(*values));
-	else if (values[0] < stream->last[0])
+	for (unsigned int i = 0; grows && i < nr; i++)
+		stream->last[i] = values[i];
+	if (values[0] < stream->last[0])
 		stream->nr_burst = 0;
 	return grows;
 }
@@ -396,27 +397,22 @@ static int read_group(struct fn_streams *streams, struct fn_stream *stream, stru
 {
 	const u64 read_format = sample->evsel->core.attr.read_format;
 	const bool is_first = !stream->counted[sample->own->member];
-	u64 values[FN_MOST_EVENTS];
-	bool is_there = false;
 	int err;
 
 	if (!fn_sample__has_values(event, sample->sample, read_format))
 		return -EINVAL;
-	memcpy(values, stream->counted, stream->sampler->nr * sizeof(*values));
-	err = read_values(streams, stream, evlist, read_format, sample->sample, values);
+	err = read_values(streams, stream, evlist, read_format, sample->sample);
 	if (err)
 		return err;
-	is_there = stream->ids[0] == stream->id;
-	if (!is_there)
+	if (stream->ids[0] != stream->id)
 		return -EINVAL;
-	memcpy(stream->counted, values, stream->sampler->nr * sizeof(*values));
 	if (is_first)
 		note_first(stream, sample);
 	if (sample->evsel != stream->sampler->evsel && stream->sampler->alternates) {
 		stream->is_interrupted = true;
 		return 0;
 	}
-	sample->ends_interval = count_interval(stream, values);
+	sample->ends_interval = count_interval(stream);
 	return 0;
 }
 

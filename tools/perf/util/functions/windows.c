@@ -209,11 +209,12 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 			       (!sampler->alternates || stream->counts[0] < sampler->limit);
 	const bool counts_here = is_window && !stream->is_interrupted && !sample->is_outside;
 	const bool is_same = !sample->is_broken && stream->last_thread == sample->thread;
-	double counts[FN_MOST_EVENTS] = {};
+	double counts[FN_MOST_EVENTS];
 	int err = 0;
 
 	if (sampler->alternates)
 		note_late(stream, sample, is_window);
+	memset(counts, 0, sampler->set->nr_events * sizeof(*counts));
 	for (unsigned int i = 0; i < sampler->nr; i++)
 		counts[sampler->slots[i]] += stream->counts[i];
 	if (!counts_here || (sample->chain && sample->is_filtered))
