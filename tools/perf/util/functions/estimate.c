@@ -164,22 +164,61 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	}
 }
 
-static struct pool pool_of(const struct fn_table *table, const struct fn_row *row,
-			   const struct fn_source *source, const char *y, const char *x)
+/* Where two events are in the sets of a source that have both. */
+struct places {
+	struct {
+		const struct fn_set *set;
+		int y, x;
+	} *at;
+	unsigned int nr;
+};
+
+static void add_place(struct places *places, const struct fn_set *set, int y, int x)
 {
-	struct pool pool = {};
+	void *at = realloc(places->at, (places->nr + 1) * sizeof(*places->at));
+
+	/* Without memory there is no value. */
+	if (!at)
+		return;
+	places->at = at;
+	places->at[places->nr].set = set;
+	places->at[places->nr].y = y;
+	places->at[places->nr++].x = x;
+}
+
+static struct places find_places(const struct fn_table *table, const struct fn_source *source,
+				 const char *y, const char *x)
+{
+	struct places places = {};
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
-		int at_y, at_x;
+		int at_y = is_of(set, source) ? fn_set__find(set, y) : -1;
+		int at_x = at_y < 0 || x == y ? at_y : fn_set__find(set, x);
 
-		if (!is_of(set, source))
-			continue;
-		at_y = fn_set__find(set, y);
-		at_x = x == y ? at_y : fn_set__find(set, x);
 		if (at_y >= 0 && at_x >= 0)
-			add_to_pool(&pool, set, sums_of(row, set), at_y, at_x);
+			add_place(&places, set, at_y, at_x);
 	}
+	return places;
+}
+
+static struct pool pool_at(const struct places *places, const struct fn_row *row)
+{
+	struct pool pool = {};
+
+	for (unsigned int i = 0; i < places->nr; i++)
+		add_to_pool(&pool, places->at[i].set, sums_of(row, places->at[i].set),
+			    places->at[i].y, places->at[i].x);
+	return pool;
+}
+
+static struct pool pool_of(const struct fn_table *table, const struct fn_row *row,
+			   const struct fn_source *source, const char *y, const char *x)
+{
+	struct places places = find_places(table, source, y, x);
+	const struct pool pool = pool_at(&places, row);
+
+	free(places.at);
 	return pool;
 }
 
@@ -252,57 +291,53 @@ static int even_place(const struct fn_set *set)
 	return set->even ? fn_set__find(set->even, set->events[0].name) : -1;
 }
 
-/* Sums of even samples of the leaders of all sets of a source that have an event. */
-static struct pool pool_even(const struct fn_table *table, const struct fn_row *row,
-			     const struct fn_source *source, const char *event)
+/* Even samples of the leaders of all sets of a source that have an event. */
+static struct places find_even(const struct fn_table *table, const struct fn_source *source,
+			       const char *event)
 {
-	struct pool pool = {};
+	struct places places = {};
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i], *even;
+		const struct fn_set *set = table->sets[i];
 		bool is_known = false;
 		int place;
 
 		if (!is_of(set, source) || fn_set__find(set, event) < 0)
 			continue;
-		even = set->even;
 		place = even_place(set);
 		/* Groups may share the set of their leaders. */
-		for (unsigned int j = 0; j < i; j++)
-			is_known |= is_of(table->sets[j], source) && table->sets[j]->even == even &&
-				    fn_set__find(table->sets[j], event) >= 0;
+		for (unsigned int j = 0; j < places.nr; j++)
+			is_known |= places.at[j].set == set->even;
 		if (place >= 0 && !is_known)
-			add_to_pool(&pool, even, sums_of(row, even), place, place);
+			add_place(&places, set->even, place, place);
 	}
-	return pool;
+	return places;
 }
 
-/* Sums of an event and the leaders of its sets. */
-static struct pool pool_led(const struct fn_table *table, const struct fn_row *row,
-			    const struct fn_source *source, const char *event)
+/* An event and the leaders of its sets. */
+static struct places find_led(const struct fn_table *table, const struct fn_source *source,
+			      const char *event)
 {
-	struct pool pool = {};
+	struct places places = {};
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
 
 		if (place >= 0)
-			add_to_pool(&pool, set, sums_of(row, set), place, 0);
+			add_place(&places, set, place, 0);
 	}
-	return pool;
+	return places;
 }
 
 /*
  * An estimate of what was counted of an event in a row, from sets that count it with their leader:
  * the leader's even samples times the rate. Returns false if the row has no rate.
  */
-static bool estimate_count(const struct fn_table *table, const struct fn_row *row,
-			   const struct fn_source *source, const char *event,
-			   struct fn_value *count)
+static bool estimate_count(const struct places *evens, const struct places *leds,
+			   const struct fn_row *row, struct fn_value *count)
 {
-	const struct pool even = pool_even(table, row, source, event);
-	const struct pool led = pool_led(table, row, source, event);
+	const struct pool even = pool_at(evens, row), led = pool_at(leds, row);
 	const double samples = even.yy > 0 ? even.y * even.y / even.yy : 0;
 	struct fn_value rate = undefined;
 	double relative = 0;
@@ -351,9 +386,14 @@ struct context {
 	const struct fn_source *source;
 	const char *link;		/* of a rate of several sets */
 	bool is_apart;			/* they have no event in common */
-	struct pool all, all_x;		/* of all rows */
+	/* Of the event and what it is divided by; of that alone; of the event that measures time. */
+	struct places own, per, time;
+	/* Of estimates by the leader: of the event, and of what it is divided by. */
+	struct places even, led, even_per, led_per;
+	struct pool all, all_per;	/* of all rows */
 	double sum;			/* of a share by the leader: of all estimates */
-	double mean;			/* the rate of all rows per leader */
+	bool is_late;			/* samples of the event are */
+	double all_time;
 };
 
 /* A rate whose events are in different sets. */
@@ -361,10 +401,8 @@ static struct fn_value linked_rate(const struct context *context, const struct f
 {
 	const struct fn_column *column = context->column;
 	const struct fn_source *source = context->source;
-	const char *y_link = context->link ?: column->event, *x_link = context->link ?: column->per;
-	const struct pool y = pool_of(context->table, row, source, column->event, y_link);
-	const struct pool x = pool_of(context->table, row, source, column->per, x_link);
-	const struct pool *all_y = &context->all, *all_x = &context->all_x;
+	const struct pool y = pool_at(&context->own, row), x = pool_at(&context->per, row);
+	const struct pool *all_y = &context->all, *all_x = &context->all_per;
 	struct fn_value value = undefined, first = undefined, second = undefined;
 	struct fn_pair pair = { .scale = column->scale };
 	double unit = all_y->weight > 0 ? all_y->squares / all_y->weight : 1;
@@ -409,8 +447,8 @@ static struct fn_value counted_rate(const struct context *context, const struct 
 	const struct fn_column *column = context->column;
 	struct fn_value y, x, value = undefined;
 
-	if (!estimate_count(context->table, row, context->source, column->event, &y) ||
-	    !estimate_count(context->table, row, context->source, column->per, &x) || !(x.value > 0))
+	if (!estimate_count(&context->even, &context->led, row, &y) ||
+	    !estimate_count(&context->even_per, &context->led_per, row, &x) || !(x.value > 0))
 		return value;
 	value.value = column->scale * y.value / x.value;
 	value.error = y.value ? value.value * hypot(y.error / y.value, x.error / x.value) : NAN;
@@ -436,7 +474,7 @@ static struct fn_value rate_of(const struct context *context, const struct fn_ro
 		return linked_rate(context, row);
 	if (context->is_apart)
 		return column->is_apart ? value : counted_rate(context, row);
-	own = pool_of(context->table, row, source, column->event, column->per);
+	own = pool_at(&context->own, row);
 	if (!(own.x > 0))
 		return value;
 	set_ratio(&value, column->scale, &own, own.number);
@@ -503,13 +541,9 @@ static struct fn_value share_of(const struct context *context, const struct fn_r
 	/* Chains that were cut are not part of the whole. */
 	if (row && fn_by__is(table->by, FN_BY_CHILDREN) && fn_row__is(row, FN_CUT))
 		return undefined;
-	if (source->is_even)
-		return even_share(column->scale, pool_of(table, row, source, column->event,
-							 column->event), &context->all);
-	if (is_leader(table, source, column->event))
-		return even_share(column->scale, pool_even(table, row, source, column->event),
-				  &context->all);
-	if (!estimate_count(table, row, source, column->event, &count) || !(context->sum > 0))
+	if (source->is_even || is_leader(table, source, column->event))
+		return even_share(column->scale, pool_at(&context->even, row), &context->all);
+	if (!estimate_count(&context->even, &context->led, row, &count) || !(context->sum > 0))
 		return undefined;
 	value = count;
 	value.value = column->scale * fmin(count.value / context->sum, 1);
@@ -568,9 +602,8 @@ static const char *doubt_of(const struct context *context, const struct fn_row *
 struct skid {
 	double late;		/* in cycles */
 	double exits;		/* per cycle */
-	double time, all_time;	/* the samples of the event that measures time */
+	double time;		/* the samples of the event that measures time */
 	double at_entry;	/* their part exactly at an entry */
-	const char *event;
 };
 
 /* Bins of distances up to some instructions. */
@@ -595,23 +628,14 @@ static double near(const double bins[FN_NR_BINS], unsigned int nr)
 
 static bool find_skid(const struct context *context, const struct fn_row *row, struct skid *skid)
 {
-	static const char *const clocks[] = { "cycles", "cpu-clock", "task-clock" };
-	const struct fn_table *table = context->table;
-	struct pool own = {};
+	const struct pool own = pool_at(&context->time, row);
 
 	*skid = (struct skid){ .late = USUAL_LATE };
-	if (!row || context->source->is_joint || fn_by__is(table->by, FN_BY_CHILDREN))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(clocks) && !own.nr_sets; i++) {
-		skid->event = clocks[i];
-		own = pool_of(table, row, context->source, skid->event, skid->event);
-	}
-	if (!own.nr_sets)
+	if (!context->is_late || !row || !context->time.nr)
 		return false;
 	skid->time = own.y;
-	skid->all_time = pool_of(table, NULL, context->source, skid->event, skid->event).y;
 	skid->at_entry = own.y > 0 ? own.near_y[0] / own.y : 0;
-	skid->exits = fn_windows__exits(table, row, &skid->late);
+	skid->exits = fn_windows__exits(context->table, row, &skid->late);
 	if (isnan(skid->exits))
 		skid->exits = own.y > 0 ? near(own.near_y, bins_of(4)) / own.y / 10 : 0;
 	return true;
@@ -670,15 +694,14 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	const struct fn_column *column = context->column;
 	const bool is_share = fn_column__is_share(column);
 	const bool is_branch = fn_event__is_branch(column->event);
-	const struct pool own = pool_of(context->table, row, context->source, column->event,
-					is_share ? column->event : column->per);
 	const char *doubt = NULL;
 	double instructions, moved;
 	struct skid skid;
+	struct pool own;
 
-	if (!is_late(context->table, context->source, column->event) ||
-	    !fn_value__has_interval(value) || !find_skid(context, row, &skid))
+	if (!fn_value__has_interval(value) || !find_skid(context, row, &skid))
 		return NULL;
+	own = pool_at(is_share ? &context->even : &context->own, row);
 	if (is_share && fn_event__is_time(column->event)) {
 		/* A constant delay moves every boundary alike. */
 		widen(value, value->value * skid.at_entry);
@@ -692,7 +715,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 		goto out;
 	moved = MOVED_BY_DELAY * skid.exits * skid.late * value->value;
 	if (!value->value) {
-		moved = is_share ? column->scale * skid.time / skid.all_time : whole->value;
+		moved = is_share ? column->scale * skid.time / context->all_time : whole->value;
 		if (skid.exits * skid.late < MOST_MOVED)
 			moved *= MOVED_BY_DELAY * skid.exits * skid.late;
 	}
@@ -772,42 +795,81 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	return value;
 }
 
-/* Finds what the values of all rows have in common. */
-static void begin_column(struct context *context, struct fn_column *column)
+static void begin_share(struct context *context)
 {
 	const struct fn_table *table = context->table;
-	const struct fn_source *source = column->source;
 	const bool is_inclusive = fn_by__is(table->by, FN_BY_CHILDREN);
+	const char *event = context->column->event;
 	struct fn_value count;
 
-	context->column = column;
-	context->source = source;
-	if (fn_column__is_share(column)) {
-		context->all = source->is_even ?
-			       pool_of(table, NULL, source, column->event, column->event) :
-			       pool_even(table, NULL, source, column->event);
-		for (size_t i = 0; !source->is_even && i < table->nr_rows; i++) {
-			if ((!is_inclusive || fn_row__is(table->rows[i], FN_ALL)) &&
-			    estimate_count(table, table->rows[i], source, column->event, &count))
-				context->sum += count.value;
-		}
-		return;
+	context->even = context->source->is_even ?
+			find_places(table, context->source, event, event) :
+			find_even(table, context->source, event);
+	context->led = find_led(table, context->source, event);
+	context->all = pool_at(&context->even, NULL);
+	for (size_t i = 0; !context->source->is_even && i < table->nr_rows; i++) {
+		if ((!is_inclusive || fn_row__is(table->rows[i], FN_ALL)) &&
+		    estimate_count(&context->even, &context->led, table->rows[i], &count))
+			context->sum += count.value;
 	}
-	context->all = pool_of(table, NULL, source, column->event, column->per);
-	if (context->all.nr_sets)
+}
+
+static void begin_rate(struct context *context)
+{
+	const struct fn_table *table = context->table;
+	const struct fn_source *source = context->source;
+	const char *event = context->column->event, *per = context->column->per;
+
+	context->own = find_places(table, source, event, per);
+	context->all = pool_at(&context->own, NULL);
+	if (context->own.nr)
 		return;
-	context->link = find_link(table, source, column->event, column->per);
+	context->link = find_link(table, source, event, per);
 	context->is_apart = !context->link;
-	column->is_apart = context->is_apart && source->is_joint &&
-			   !(is_complete(table, source, column->event) &&
-			     is_complete(table, source, column->per));
-	context->all = pool_of(table, NULL, source, column->event, context->link ?: column->event);
-	context->all_x = pool_of(table, NULL, source, column->per, context->link ?: column->per);
+	context->own = find_places(table, source, event, context->link ?: event);
+	context->per = find_places(table, source, per, context->link ?: per);
+	context->all = pool_at(&context->own, NULL);
+	context->all_per = pool_at(&context->per, NULL);
+	if (context->is_apart && source->is_joint) {
+		context->even = find_even(table, source, event);
+		context->led = find_led(table, source, event);
+		context->even_per = find_even(table, source, per);
+		context->led_per = find_led(table, source, per);
+	}
+}
+
+/* Finds what the values of all rows have in common. */
+static void begin_column(struct context *context, const struct fn_table *table,
+			 const struct fn_column *column, const struct fn_source *source)
+{
+	static const char *const clocks[] = { "cycles", "cpu-clock", "task-clock" };
+
+	*context = (struct context){ .table = table, .column = column, .source = source };
+	if (fn_column__is_share(column))
+		begin_share(context);
+	else
+		begin_rate(context);
+	context->is_late = !source->is_joint && !fn_by__is(table->by, FN_BY_CHILDREN) &&
+			   is_late(table, source, column->event);
+	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
+		context->time = find_places(table, source, clocks[i], clocks[i]);
+	context->all_time = pool_at(&context->time, NULL).y;
+}
+
+static void end_column(struct context *context)
+{
+	struct places *all[] = {
+		&context->own, &context->per, &context->time, &context->even, &context->led,
+		&context->even_per, &context->led_per,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		free(all[i]->at);
 }
 
 static void set_values(struct fn_columns *columns, unsigned int c)
 {
-	struct context context = { .table = columns->table };
+	struct context context;
 	struct fn_column *column = &columns->columns[c];
 	struct fn_value whole;
 
@@ -823,11 +885,60 @@ static void set_values(struct fn_columns *columns, unsigned int c)
 		}
 		return;
 	}
-	begin_column(&context, column);
+	begin_column(&context, columns->table, column, column->source);
+	column->is_apart = context.is_apart && column->source->is_joint &&
+			   !(is_complete(columns->table, column->source, column->event) &&
+			     is_complete(columns->table, column->source, column->per));
 	whole = value_of(&context, NULL, NULL);
 	for (size_t i = 0; i < columns->table->nr_rows; i++)
 		*fn_columns__value(columns, columns->table->rows[i], c) =
 			value_of(&context, columns->table->rows[i], &whole);
+	end_column(&context);
+}
+
+/* Returns true if two intervals do not meet, even if they are widened to 99.7 % and more. */
+static bool are_apart(const struct fn_value *a, const struct fn_value *b)
+{
+	const double wide = 1.5;
+
+	return fn_value__has_interval(a) && fn_value__has_interval(b) &&
+	       a->mark != FN_WEAK && b->mark != FN_WEAK &&
+	       (a->value - wide * (a->value - a->low) > b->value + wide * (b->high - b->value) ||
+		b->value - wide * (b->value - b->low) > a->value + wide * (a->high - a->value));
+}
+
+unsigned int fn_columns__differ(const struct fn_columns *columns, const struct fn_source *source,
+				struct fn_difference *first)
+{
+	const struct fn_table *table = columns->table;
+	unsigned int nr = 0;
+
+	for (unsigned int c = 0; c < columns->nr; c++) {
+		const struct fn_column *column = &columns->columns[c];
+		struct context context;
+		struct fn_value whole;
+
+		if (!column->event || column->is_extra || fn_column__is_share(column) ||
+		    column->source == source)
+			continue;
+		begin_column(&context, table, column, source);
+		whole = value_of(&context, NULL, NULL);
+		for (size_t i = 0; context.own.nr && !context.is_apart && i < table->nr_rows; i++) {
+			const struct fn_value *value = fn_columns__value(columns, table->rows[i], c);
+			struct fn_value other;
+
+			if (pool_at(&context.own, table->rows[i]).number < FEW)
+				continue;
+			other = value_of(&context, table->rows[i], &whole);
+			if (are_apart(value, &other) && !nr++)
+				*first = (struct fn_difference){
+					.column = column, .row = table->rows[i],
+					.one = value->value, .other = other.value,
+				};
+		}
+		end_column(&context);
+	}
+	return nr;
 }
 
 static int add_column(struct fn_columns *columns, const struct fn_column *column)
@@ -871,18 +982,21 @@ static bool has_values(const struct fn_table *table, const struct fn_source *sou
 		       const struct fn_column *column)
 {
 	const bool is_share = fn_column__is_share(column);
+	struct places places;
 	struct pool all;
+	bool has_even;
 
 	if (!pool_of(table, NULL, source, column->event, column->event).nr_sets ||
 	    (!is_share && !pool_of(table, NULL, source, column->per, column->per).nr_sets))
 		return false;
-	if (is_share && !source->is_even && !pool_even(table, NULL, source, column->event).nr_sets)
-		return false;
+	places = find_even(table, source, column->event);
+	has_even = places.nr;
+	free(places.at);
 	if (source != &fn_branches)
-		return true;
+		return !is_share || source->is_even || has_even;
 	/* Without cycles, or code, they have no instructions. */
-	all = pool_led(table, NULL, source, column->event);
-	return is_share && is_leader(table, source, column->event) ? true : all.number > 0;
+	all = pool_of(table, NULL, source, column->event, column->event);
+	return is_share && is_leader(table, source, column->event) ? has_even : all.number > 0;
 }
 
 /* Adds a column if a source has what it needs: the most exact one. Takes its texts. */
@@ -1172,23 +1286,27 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 		      double *variance)
 {
 	const struct pool own = pool_of(table, row, &fn_samples, event, event);
-	struct fn_value count;
+	struct fn_value count = undefined;
 
 	if (variance)
 		*variance = own.yy;
 	if (own.nr_sets)
 		return own.y;
 	for (int i = 0; fn_sources[i]; i++) {
-		if (fn_sources[i]->is_even ||
-		    !pool_led(table, row, fn_sources[i], event).nr_sets)
-			continue;
-		if (!estimate_count(table, row, fn_sources[i], event, &count))
-			return NAN;
-		if (variance)
-			*variance = count.error * count.error;
-		return count.value;
+		struct places even = find_even(table, fn_sources[i], event);
+		struct places led = find_led(table, fn_sources[i], event);
+		const bool is_there = !fn_sources[i]->is_even && led.nr;
+
+		if (is_there)
+			estimate_count(&even, &led, row, &count);
+		free(even.at);
+		free(led.at);
+		if (is_there)
+			break;
 	}
-	return NAN;
+	if (variance)
+		*variance = count.error * count.error;
+	return count.value;
 }
 
 /* What is known of an event for fn_row__counts(). */

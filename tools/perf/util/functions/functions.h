@@ -607,6 +607,16 @@ static inline struct fn_value *fn_columns__value(const struct fn_columns *column
 	return &columns->values[row->index * columns->nr + column];
 }
 
+/* The first value for which sources differ. */
+struct fn_difference {
+	const struct fn_column *column;
+	const struct fn_row *row;
+	double one, other;
+};
+
+/* How many values differ by more than their intervals from what another source would say. */
+unsigned int fn_columns__differ(const struct fn_columns *columns, const struct fn_source *source,
+				struct fn_difference *first);
 /*
  * The counts of events in a row (NULL: in all) that compare with each other, from one source: those
  * of sets without a common event are taken relative to one that they share. @covariances is a

@@ -191,7 +191,7 @@ void fn_value__share_interval(struct fn_value *value, double whole, double numbe
  * logarithm of its distribution, which is concave in the log odds, so each step but the first
  * approaches from below.
  */
-static double lowest_odds(double a, double b)
+static double find_lowest_odds(double a, double b)
 {
 	const double front = lgamma(a + b) - lgamma(a) - lgamma(b);
 	double x = log(a / b) - NORMAL_95 * sqrt(1 / a + 1 / b), step;
@@ -209,6 +209,22 @@ static double lowest_odds(double a, double b)
 			break;
 	}
 	return exp(x);
+}
+
+/* Many rows have the same small numbers. */
+static double lowest_odds(double a, double b)
+{
+	static struct {
+		double a, b, odds;
+	} known[4096], *last;
+
+	last = &known[(unsigned int)(fmod(a, 1e6) * 61 + fmod(b, 1e6) * 7) % ARRAY_SIZE(known)];
+	if (last->a != a || last->b != b) {
+		last->odds = find_lowest_odds(a, b);
+		last->a = a;
+		last->b = b;
+	}
+	return last->odds;
 }
 
 /* The interval of one number of samples per another: together they are a binomial number. */

@@ -224,96 +224,26 @@ static void note_interrupts(const char *side, const struct fn_columns *columns)
 	}
 }
 
-/* Returns true if two intervals do not meet, even if they are widened to 99.7 % and more. */
-static bool are_apart(const struct fn_value *a, const struct fn_value *b)
+/* Windows and event samples of a function that keeps its windows measure the same. */
+static void note_sources(const char *side, const struct fn_columns *columns)
 {
-	const double wide = 1.5;
-
-	return fn_value__has_interval(a) && fn_value__has_interval(b) &&
-	       a->mark != FN_WEAK && b->mark != FN_WEAK &&
-	       (a->value - wide * (a->value - a->low) > b->value + wide * (b->high - b->value) ||
-		b->value - wide * (b->value - b->low) > a->value + wide * (a->high - a->value));
-}
-
-/* Windows and event samples measure the same, and are made into values for the same rows. */
-static void compare_sources(const char *side, const struct fn_table *table,
-			    const struct fn_columns *samples, const struct fn_columns *windows)
-{
-	const struct fn_column *found = NULL;
-	const struct fn_row *row = NULL;
+	const struct fn_table *table = columns->table;
+	struct fn_difference first;
 	char a[FN_CELL_SIZE], b[FN_CELL_SIZE];
-	unsigned int nr = 0;
+	unsigned int nr;
 
-	for (unsigned int c = 0; c < samples->nr; c++) {
-		const struct fn_column *column = &samples->columns[c];
-		const int other = fn_columns__find(windows, column->title, strlen(column->title));
-
-		if (other < 0 || column->source != &fn_samples ||
-		    windows->columns[other].source != &fn_windows)
-			continue;
-		for (size_t r = 0; r < table->nr_rows; r++) {
-			const struct fn_value *one = fn_columns__value(samples, table->rows[r], c);
-			const struct fn_value *two = fn_columns__value(windows, table->rows[r],
-								       other);
-
-			if (!are_apart(one, two) || nr++)
-				continue;
-			found = column;
-			row = table->rows[r];
-			fn_number(column, one->value, false, a);
-			fn_number(column, two->value, false, b);
-		}
-	}
-	if (found)
+	if (!fn_table__has_source(table, &fn_samples) || !fn_table__has_source(table, &fn_windows))
+		return;
+	nr = fn_columns__differ(columns, &fn_windows, &first);
+	if (nr)
 		note(side,
 		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %s and %s: %s (see EVENT SAMPLES in perf-functions(1))",
-		     nr, nr > 1 ? "s" : "", found->title,
-		     *row->symbol ? row->symbol : "unnamed code", a, b, table->is_scaled ?
+		     nr, nr > 1 ? "s" : "", first.column->title,
+		     *first.row->symbol ? first.row->symbol : "unnamed code",
+		     fn_number(first.column, first.one, false, a),
+		     fn_number(first.column, first.other, false, b), table->is_scaled ?
 		     "they had to be scaled, so rely on neither: record with -a" :
 		     "believe the event samples if the function has short calls or many misses");
-}
-
-/* Makes columns of one source: of a copy of the table that hides the others. */
-static int init_columns(struct fn_columns *columns, const struct fn_table *table,
-			const struct fn_source *source, struct fn_table *copy)
-{
-	struct fn_set *sets = calloc(table->nr_sets, sizeof(*sets));
-
-	*copy = *table;
-	copy->sets = calloc(table->nr_sets, sizeof(*copy->sets));
-	for (unsigned int i = 0; sets && copy->sets && i < table->nr_sets; i++) {
-		sets[i] = *table->sets[i];
-		sets[i].is_hidden |= sets[i].source != source;
-		copy->sets[i] = &sets[i];
-	}
-	if (sets && copy->sets && !fn_columns__init(columns, copy))
-		return 0;
-	free(sets);
-	free(copy->sets);
-	return -1;
-}
-
-static void exit_columns(struct fn_columns *columns, struct fn_table *copy)
-{
-	fn_columns__exit(columns);
-	free(copy->sets[0]);
-	free(copy->sets);
-}
-
-static void note_sources(const char *side, const struct fn_table *table)
-{
-	struct fn_table of_samples, of_windows;
-	struct fn_columns samples, windows;
-
-	if (!fn_table__has_source(table, &fn_samples) ||
-	    !fn_table__has_source(table, &fn_windows) ||
-	    init_columns(&samples, table, &fn_samples, &of_samples))
-		return;
-	if (!init_columns(&windows, table, &fn_windows, &of_windows)) {
-		compare_sources(side, table, &samples, &windows);
-		exit_columns(&windows, &of_windows);
-	}
-	exit_columns(&samples, &of_samples);
 }
 
 /* Returns true if there is such a program, in PATH if it has no folder. */
@@ -425,6 +355,7 @@ void fn_notes__print(const char *side, const struct fn_table *table,
 		note_interrupts(side, columns);
 	if (uses(table, columns, &fn_windows))
 		note_lengths(side, table);
-	note_sources(side, table);
+	if (columns)
+		note_sources(side, columns);
 	note_names(side, table, options);
 }
