@@ -119,7 +119,6 @@ struct pool {
 	double number;			/* of independent observations */
 	double number_y, number_x;	/* of observations */
 	double weight, squares;		/* branch records */
-	double near_y[FN_NR_BINS], near_x[FN_NR_BINS];	/* the parts of y and x close to an entry */
 	unsigned int nr_sets;
 };
 
@@ -137,25 +136,29 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 			int y, int x)
 {
 	const unsigned int nr = set->nr_events;
+	const double *values;
 
 	pool->nr_sets++;
 	if (!sums)
 		return;
-	pool->y += sums->values[y];
-	pool->x += sums->values[x];
+	values = sums->values;
+	pool->y += values[y];
+	pool->x += values[x];
+	if (!set->source->is_joint) {
+		pool->yy += values[nr + y];
+		pool->xx += values[nr + x];
+		pool->xy += x == y ? values[nr + x] : 0;
+		pool->number_y += values[2 * nr + y];
+		pool->number_x += values[2 * nr + x];
+		pool->number += values[2 * nr + y] + (y == x ? 0 : values[2 * nr + x]);
+		return;
+	}
 	pool->yy += fn_sums__product(set, sums, y, y);
 	pool->xy += fn_sums__product(set, sums, y, x);
 	pool->xx += fn_sums__product(set, sums, x, x);
-	pool->number_y += fn_sums__number(set, sums, y);
-	pool->number_x += fn_sums__number(set, sums, x);
-	if (!set->source->is_joint) {
-		for (unsigned int bin = 0; bin < FN_NR_BINS; bin++) {
-			pool->near_y[bin] += sums->values[(3 + bin) * nr + y];
-			pool->near_x[bin] += sums->values[(3 + bin) * nr + x];
-		}
-		pool->number += fn_sums__number(set, sums, y) +
-				(y == x ? 0 : fn_sums__number(set, sums, x));
-	} else if (set->source == &fn_branches) {
+	pool->number_y += sums->number;
+	pool->number_x += sums->number;
+	if (set->source == &fn_branches) {
 		pool->weight += sums->begun;
 		pool->squares += sums->ended;
 		pool->number += sums->ended > 0 ? sums->begun * sums->begun / sums->ended : 0;
@@ -617,27 +620,37 @@ static unsigned int bins_of(double instructions)
 	return nr;
 }
 
-static double near(const double bins[FN_NR_BINS], unsigned int nr)
+/* The part of an event that was sampled close to an entry. */
+static double near(const struct places *places, const struct fn_row *row, bool is_per,
+		   unsigned int nr_bins)
 {
 	double sum = 0;
 
-	for (unsigned int i = 0; i < nr; i++)
-		sum += bins[i];
+	for (unsigned int i = 0; i < places->nr; i++) {
+		const struct fn_set *set = places->at[i].set;
+		const struct fn_sums *sums = sums_of(row, set);
+		const unsigned int event = is_per ? places->at[i].x : places->at[i].y;
+
+		for (unsigned int bin = 0; sums && bin < nr_bins; bin++)
+			sum += sums->values[(3 + bin) * set->nr_events + event];
+	}
 	return sum;
 }
 
 static bool find_skid(const struct context *context, const struct fn_row *row, struct skid *skid)
 {
-	const struct pool own = pool_at(&context->time, row);
+	struct pool own;
 
 	*skid = (struct skid){ .late = USUAL_LATE };
 	if (!context->is_late || !row || !context->time.nr)
 		return false;
+	own = pool_at(&context->time, row);
 	skid->time = own.y;
-	skid->at_entry = own.y > 0 ? own.near_y[0] / own.y : 0;
+	skid->at_entry = own.y > 0 ? near(&context->time, row, false, 1) / own.y : 0;
 	skid->exits = fn_windows__exits(context->table, row, &skid->late);
 	if (isnan(skid->exits))
-		skid->exits = own.y > 0 ? near(own.near_y, bins_of(4)) / own.y / 10 : 0;
+		skid->exits = own.y > 0 ?
+			      near(&context->time, row, false, bins_of(4)) / own.y / 10 : 0;
 	return true;
 }
 
@@ -664,11 +677,12 @@ static void widen(struct fn_value *value, double moved)
 }
 
 /* The interval also holds what the samples that are not close to an entry say. */
-static const char *join_deep(const struct context *context, struct fn_value *value,
-			     struct pool own, unsigned int nr_bins)
+static const char *join_deep(const struct context *context, const struct fn_row *row,
+			     struct fn_value *value, struct pool own, unsigned int nr_bins)
 {
 	const struct fn_column *column = context->column;
-	const double y = own.y - near(own.near_y, nr_bins), x = own.x - near(own.near_x, nr_bins);
+	const double y = own.y - near(&context->own, row, /*is_per=*/false, nr_bins);
+	const double x = own.x - near(&context->own, row, /*is_per=*/true, nr_bins);
 	struct fn_pair pair = { .scale = column->scale, .per = x };
 	struct fn_value deep = *value;
 
@@ -709,7 +723,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	}
 	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
 	if (!is_share && own.nr_sets && !context->link && skid.exits * skid.late > SELDOM_LEFT)
-		doubt = join_deep(context, value, own, bins_of(is_branch ? fmax(instructions, 4) :
+		doubt = join_deep(context, row, value, own, bins_of(is_branch ? fmax(instructions, 4) :
 							       instructions));
 	if (!is_share && fn_event__is_time(column->event))
 		goto out;
@@ -723,7 +737,8 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 		/* A mispredicted call, for one, is sampled in the callee. */
 		moved = fmax(moved, MOVED_BY_BRANCH * skid.exits * skid.time * column->scale /
 				    (is_share ? context->all.y : own.x));
-		if (near(own.near_y, bins_of(4)) > MOST_MOVED * own.y)
+		if (near(is_share ? &context->even : &context->own, row, /*is_per=*/false,
+			 bins_of(4)) > MOST_MOVED * own.y)
 			doubt = "skid";
 	}
 	widen(value, moved);
