@@ -29,11 +29,11 @@ static void write_name(const char *name, FILE *fp)
 {
 	fputc('\t', fp);
 	for (; *name; name++) {
-		const char *at = strchr("\\\\\tt\nn", *name);
+		const char *at = strchr("\\\t\n", *name);
 
 		if (at)
 			fputc('\\', fp);
-		fputc(at ? at[1] : *name, fp);
+		fputc(!at || *name == '\\' ? *name : *name == '\t' ? 't' : 'n', fp);
 	}
 }
 
