@@ -298,7 +298,7 @@ static int read_sums(struct reader *reader, struct fn_sums *sums, unsigned int f
 		double number, *sum = i < ARRAY_SIZE(numbers) ? numbers[i] :
 				      &sums->values[i - ARRAY_SIZE(numbers)];
 
-		if (parse_sum(fields[i], &number))
+		if (parse_sum(fields[i], &number) || *sum + number > MOST_SUM)
 			return -EINVAL;
 		*sum += number;
 	}
