@@ -19,7 +19,7 @@ RECORDINGS = (
     *SUMS,
     *(
         f"functions/{name}"
-        for name in "events session rows streams samples windows branches chains".split()
+        for name in "events session sites rows streams samples windows branches chains".split()
     ),
     *"evlist evsel".split(),
     "session",
@@ -58,7 +58,7 @@ def recording_seeds(folder: Path) -> None:
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
-        for options in *range(7), 24:  # the last one is read live
+        for options in *range(7), 32:  # the last one is read live
             (folder / f"{number}-{options}").write_bytes(bytes([options]) + text)
         features += b"".join(record for kind, record in records(text) if kind == pw.HEADER_FEATURE)
     (folder / "pipe").unlink()
