@@ -181,6 +181,8 @@ def check_table(table: Table) -> None:
     for function in table["functions"]:
         need(function, "observations", "events")
         need(function["events"], *(event["name"] for event in table["events"]))
+        for estimate in (*function["events"].values(), *function["metrics"].values()):
+            need(estimate or {"value": None}, "value")
 
 
 def value_of(estimate: Table | None) -> float:

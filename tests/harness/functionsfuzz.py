@@ -19,7 +19,7 @@ RECORDINGS = (
     *SUMS,
     *(
         f"functions/{name}"
-        for name in "events session rows streams samples windows branches chains".split()
+        for name in "events session sites rows streams samples windows branches chains".split()
     ),
     *"evlist evsel".split(),
     "session",
@@ -38,11 +38,12 @@ def build_recordings(folder: Path) -> Path:
 def sums_seeds(folder: Path) -> None:
     """Writes sums files of one set and of two."""
     folder.mkdir(parents=True, exist_ok=True)
-    short, long = [(300, 100)] * 3, [(999700, 300000)] * 2
-    one = sumsfile.window_set(("cycles", "instructions"), {"f": short, "g": short}, long, even=2)
-    two = sumsfile.sample_set({"cycles": {"f": [1000] * 5, "g": [1000]}, "faults": {"f": [10] * 3}})
-    for name, sets in ("one", two.replace("\t1\t0\t0\t0\t", "\t1\t0\t1\t0\t")), ("two", one + two):
-        (folder / name).write_text(f"{sumsfile.HEAD}cpu\tcpu slots=4\n{sets}end\n")
+    events, short, long = ("cycles", "instructions"), [(300, 100)] * 3, [(999700, 300000)] * 2
+    samples = sumsfile.sample_set({"cycles": {"f": [1000] * 5}, "faults": {"f": [10] * 3}})
+    for name, even, more in ("one", 0, ""), ("two", 2, samples):
+        windows = sumsfile.window_set(events, {"f": short, "g": short}, long, even)
+        text = f"{sumsfile.HEAD}cpu\tcpu slots=4\n{windows}{more}end\n"
+        (folder / name).write_text(text)
 
 
 def recording_seeds(folder: Path) -> None:
@@ -57,7 +58,7 @@ def recording_seeds(folder: Path) -> None:
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
-        for options in *range(7), 24:  # the last one is read live
+        for options in *range(7), 32:  # the last one is read live
             (folder / f"{number}-{options}").write_bytes(bytes([options]) + text)
         features += b"".join(record for kind, record in records(text) if kind == pw.HEADER_FEATURE)
     (folder / "pipe").unlink()

@@ -17,8 +17,6 @@
 #include <linux/perf_event.h>
 
 #include "fuzz_functions.h"
-#include "util/functions/collect/recording.h"
-#include "util/functions/collect/windows.h"
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
 
@@ -31,8 +29,6 @@
 			 PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | \
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_STREAM_ID | \
 			 PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_IDENTIFIER))
-
-struct collect_function;
 
 /* Names leaks to ignore; LeakSanitizer calls this. perf 6.12 has them in every tool. */
 const char *__lsan_default_suppressions(void);
@@ -53,7 +49,7 @@ int fuzz_initialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	/* Do not use this machine's kernel: the recording is of another one. */
-	symbol_conf.priv_size = sizeof(struct collect_function *);
+	symbol_conf.priv_size = sizeof(struct fn_row *);
 	symbol_conf.try_vmlinux_path = false;
 	symbol_conf.ignore_vmlinux = true;
 	symbol_conf.ignore_vmlinux_buildid = true;
@@ -141,26 +137,35 @@ static bool is_due(void *data)
 }
 
 /* Adds up the parts of a live recording. */
-static int take(void *data, const struct function_table *table, u64 begin, u64 end)
+static int take(void *data, struct fn_table *table, u64 begin, u64 end)
 {
 	(void)begin;
 	(void)end;
-	return function_table__add_part(data, table) ? -EINVAL : 0;
+	return fn_table__add(data, table) ? -EINVAL : 0;
 }
 
-static void read_recording(const u8 *data, size_t size, struct recording_options *options,
-			   struct function_table *table)
+static void read_recording(const u8 *data, size_t size, struct fn_options *options,
+			   struct fn_table *table)
 {
-	struct recording *kept = NULL;
+	struct fn_table live;
+	struct fn_session *kept = NULL;
 	int fd = memfd_create("recording", 0);
 	char path[32];
 
 	if (write(fd, data, size) != (ssize_t)size)
 		fail("no memory", "");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (recording__read(path, options, table, &kept))
-		function_table__exit(table);
-	recordings__delete(kept);
+	options->name = "recording";
+	options->data = table;
+	fn_table__init(&live);
+	if (fn_session__read(path, options, options->is_due ? &live : table, &kept)) {
+		fn_table__exit(table);
+		fn_table__init(table);
+	} else if (options->is_due && fn_table__settle(table)) {
+		fail("no memory", "");
+	}
+	fn_table__exit(&live);
+	fn_sessions__delete(kept);
 	close(fd);
 }
 
@@ -171,8 +176,8 @@ int fuzz_one_input(const u8 *data, size_t size)
 		"symbol", "dso", "comm", "thread", "cpu", "callchain", "children",
 		"thread,process,pmu,cgroup,callchain",
 	};
-	struct function_table table = {}, again = {};
-	struct recording_options options = { .force = true };
+	struct fn_table table, again;
+	struct fn_options options = { .force = true };
 	u8 *copy;
 
 	if (size < 1 + HEADER_SIZE)
@@ -180,24 +185,23 @@ int fuzz_one_input(const u8 *data, size_t size)
 	copy = malloc(size);
 	memcpy(copy, data, size);
 	memcpy(copy + 1, "PERFILE2\x10\0\0\0\0\0\0", HEADER_SIZE);
-	options.by = keys[data[0] % ARRAY_SIZE(keys)];
-	options.share = data[0] / 8 % 3;
-	options.source = data[0] % FUNCTION_SOURCE_MAX;
-	if (data[0] / 24 % 2) {
+	options.by = keys[data[0] % ARRAY_LENGTH(keys)];
+	options.source = fn_sources[data[0] / 8 % (FN_NR_SOURCES + 1)];
+	if (data[0] / 32 % 2) {
 		options.is_due = is_due;
 		options.take = take;
-		options.data = &table;
 	}
-	symbol_conf.use_callchain = function_by__has(options.by, FUNCTION_BY_CALLCHAIN);
+	symbol_conf.use_callchain = fn_by__has(options.by, FN_BY_CALLCHAIN);
+	fn_table__init(&table);
+	fn_table__init(&again);
 	read_recording(copy + 1, keep_well_formed(copy + 1, size - 1), &options, &table);
 	free(copy);
 	if (table.nr_sets) {
 		check_round_trip(&table, &again);
-		if (table.nr_sums)
-			print_all(&table, &again, size);
+		print_all(&again, size);
 	}
-	function_table__exit(&again);
-	function_table__exit(&table);
+	fn_table__exit(&again);
+	fn_table__exit(&table);
 	return 0;
 }
 

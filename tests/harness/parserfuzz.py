@@ -76,6 +76,11 @@ def source_of(unit: str) -> Path:
     return source if source.exists() else PERF_BUILD / f"util/{unit}.c"
 
 
+def object_of(unit: str) -> str:
+    """The name of the object of a unit. Units of two folders may have one name."""
+    return unit.replace("/", "-") + ".o"
+
+
 def libraries() -> list[object]:
     """What the linker needs of perf's build, besides perf-in.o."""
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", must("readelf", "-d", PERF_BUILD / "perf"))
@@ -102,7 +107,7 @@ def link(folder: Path, program: Path, units: Sequence[str]) -> None:
         "-Wl,-z,muldefs",
         "-o",
         program,
-        *(folder / f"{Path(unit).name}.o" for unit in ("harness", *units, "perf-in")),
+        *(folder / object_of(unit) for unit in ("harness", *units, "perf-in")),
         *libraries(),
     )
 
@@ -111,7 +116,7 @@ def build(folder: Path, name: str, units: Sequence[str]) -> Path:
     """Builds the fuzzer tests/harness/NAME.c with these units of perf, in folder; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     for unit in units:
-        compile_unit(source_of(unit), folder / f"{Path(unit).name}.o")
+        compile_unit(source_of(unit), folder / object_of(unit))
     compile_unit(
         TOP / f"tests/harness/{name}.c",
         folder / "harness.o",

@@ -7,7 +7,8 @@ from itertools import combinations_with_replacement
 
 HEAD = "perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\nflags\t0\t0\t0\n"
 Windows = Sequence[Sequence[float]]
-SAMPLED = "totals", "squares", "numbers", "entries", "returns"  # arrays by event
+SAMPLED = "totals", "squares", "numbers"  # arrays by event, and those of BINS
+BINS = 5
 
 
 def values(windows: Windows, events: int) -> list[float]:
@@ -53,10 +54,16 @@ def window_set(
     )
 
 
-def sample_set(events: Mapping[str, Mapping[str, Sequence[float]]], period: int = 1000) -> str:
+def sample_set(
+    events: Mapping[str, Mapping[str, Sequence[float]]],
+    even: int = 1,
+    hidden: bool = False,
+    period: int = 1000,
+) -> str:
     """A set of events that sample themselves: their periods in functions of /x."""
     names = dict.fromkeys(name for rows in events.values() for name in rows)
-    lines = [line("set", "samples", 1, 0, 0, 0, *events), line("group", period, 0, 0, 0, 0, 1)]
+    head = line("set", "samples", even, 0, 0, int(hidden), *events)
+    lines = [head, line("group", period, 0, 0, 0, 0, 1)]
     for name in names:
         periods = [events[event].get(name, ()) for event in events]
         number = sum(map(len, periods))
@@ -64,7 +71,7 @@ def sample_set(events: Mapping[str, Mapping[str, Sequence[float]]], period: int 
             *map(sum, periods),
             *(sum(one**2 for one in own) for own in periods),
             *map(len, periods),
-            *[0] * (2 * len(periods)),
+            *[0] * (BINS * len(periods)),
         )
         lines.append(line("row", name, "/x", "-", number, number, 0, 0, *numbers))
     return "".join(lines)

@@ -81,9 +81,9 @@ export function topdownView(panel, table) {
 		say: item => (item.node ? '' : share.say(item.row)),
 		draw: (cell, item) => item.node || share.draw(cell, item.row),
 	};
-	const shown = [ofFunction, valueOf, bars].filter(Boolean);
+	const visible = [ofFunction, valueOf, bars].filter(Boolean);
 	// the part that can be seen without scrolling comes first
-	if (isNarrow()) shown.reverse();
+	if (isNarrow()) visible.reverse();
 
 	panel.append(
 		element(
@@ -114,10 +114,10 @@ export function topdownView(panel, table) {
 		label: ROWS[table.by] ?? 'rows',
 		name: item => (item.node ? columns[item.node.i].name : item.row.label),
 		more: item => (item.node ? columns[item.node.i].meaning : item.row.dso),
-		columns: shown,
+		columns: visible,
 		children: below,
 		intervals: rows.some(hasInterval),
-		sorted: shown.indexOf(ofFunction),
+		sorted: visible.indexOf(ofFunction),
 	});
 	panel.append(limitKey());
 }

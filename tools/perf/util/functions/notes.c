@@ -353,7 +353,9 @@ void fn_notes__print(const char *side, const struct fn_table *table,
 		note_apart(side, columns);
 	if (columns && uses(table, columns, &fn_windows))
 		note_interrupts(side, columns);
-	if (uses(table, columns, &fn_windows))
+	/* Event samples need no windows. */
+	if (columns ? uses(table, columns, &fn_windows) :
+		      !fn_table__has_source(table, &fn_samples))
 		note_lengths(side, table);
 	if (columns)
 		note_sources(side, columns);

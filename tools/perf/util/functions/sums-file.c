@@ -29,11 +29,11 @@ static void write_name(const char *name, FILE *fp)
 {
 	fputc('\t', fp);
 	for (; *name; name++) {
-		const char *at = strchr("\\\\\tt\nn", *name);
+		const char *at = strchr("\\\t\n", *name);
 
 		if (at)
 			fputc('\\', fp);
-		fputc(at ? at[1] : *name, fp);
+		fputc(!at || *name == '\\' ? *name : *name == '\t' ? 't' : 'n', fp);
 	}
 }
 
@@ -298,7 +298,7 @@ static int read_sums(struct reader *reader, struct fn_sums *sums, unsigned int f
 		double number, *sum = i < ARRAY_SIZE(numbers) ? numbers[i] :
 				      &sums->values[i - ARRAY_SIZE(numbers)];
 
-		if (parse_sum(fields[i], &number))
+		if (parse_sum(fields[i], &number) || *sum + number > MOST_SUM)
 			return -EINVAL;
 		*sum += number;
 	}

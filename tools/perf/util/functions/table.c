@@ -636,7 +636,8 @@ int fn_table__settle(struct fn_table *table)
 
 	forget_map(table);
 	drop_sets(table);
-	qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
+	if (table->nr_rows)
+		qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
 	err = merge_rows(table);
 	drop_addresses(table);
 	drop_empty(table);
