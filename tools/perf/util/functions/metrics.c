@@ -280,7 +280,9 @@ static char *event_of(const char *id)
 {
 	char *event = strdup(id);
 
-	return event ? strreplace(event, '@', '/') : NULL;
+	if (event)
+		strreplace(event, '@', '/');
+	return event;
 }
 
 /* Names an event of a metric as tables do, by what it counts. */
