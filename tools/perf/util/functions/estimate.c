@@ -575,21 +575,19 @@ static bool has_mark(const struct fn_table *table, const struct fn_source *sourc
 	return *doubt;
 }
 
-/* Why not to rely on a value, whatever its interval. */
-static const char *doubt_of(const struct context *context, const struct fn_row *row)
+const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
+			  const struct fn_source *source, const char *event, const char *per)
 {
-	const struct fn_column *column = context->column;
-	const bool is_share = fn_column__is_share(column);
-	const struct fn_source *source = context->source;
+	const bool is_share = !strcmp(per, FN_TOTAL);
 	const char *doubt = NULL;
 
-	if (has_mark(context->table, source, column->event, &doubt) ||
-	    (!is_share && has_mark(context->table, source, column->per, &doubt)))
+	if (has_mark(table, source, event, &doubt) ||
+	    (!is_share && has_mark(table, source, per, &doubt)))
 		return doubt;
-	for (unsigned int i = 0; source->doubt && i < context->table->nr_sets; i++) {
-		const struct fn_set *set = context->table->sets[i];
-		int y = is_of(set, source) ? fn_set__find(set, column->event) : -1;
-		int x = y < 0 ? -1 : is_share ? 0 : fn_set__find(set, column->per);
+	for (unsigned int i = 0; source->doubt && i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int y = is_of(set, source) ? fn_set__find(set, event) : -1;
+		int x = y < 0 ? -1 : is_share ? 0 : fn_set__find(set, per);
 
 		if (y >= 0 && x >= 0 && y != x)
 			doubt = doubt ?: source->doubt(row, set, y, x);
@@ -803,7 +801,8 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	if (!whole || !fn_value__is_defined(&value))
 		return value;
 	doubt = widen_by_skid(context, row, whole, &value);
-	doubt = doubt_of(context, row) ?: doubt;
+	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
+			      context->column->per) ?: doubt;
 	if (!doubt && context->source->is_joint && value.number < FEW)
 		doubt = "few";
 	fn_value__set_mark(&value, whole, doubt);

@@ -36,6 +36,8 @@ struct perf_env;
 struct perf_event_attr;
 struct perf_sample;
 struct perf_session;
+struct pmu_metric;
+struct pmu_metrics_table;
 struct strbuf;
 struct strlist;
 struct symbol;
@@ -76,6 +78,8 @@ bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_eve
 bool fn_event__is_portable(const char *name);
 /* cycles, cpu-clock, task-clock: a delay of all samples does not change their shares. */
 bool fn_event__is_time(const char *name);
+/* The number of an event by its terms in perf's tables; false: there is more to it. */
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 /* Branches, and those of a kind: a sample belongs to where the branch comes from. */
 bool fn_event__is_branch(const char *name);
 /* The number of the PMU of a kind of cores, 0 if the attr names none. */
@@ -631,6 +635,9 @@ int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
  */
 double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
 		      double *variance);
+/* Why not to rely on the rate of two events, whatever its interval; NULL: no reason. */
+const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
+			  const struct fn_source *source, const char *event, const char *per);
 /* The one predicate: sets the mark of a value that has its interval; @whole is that of all rows. */
 void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt);
 /* How many times as long to record for +-10 % of a value; NAN: unknown. */
@@ -734,9 +741,27 @@ int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size
 
 /* metrics.c: -M. Adds columns; @is_silent: errors only. */
 int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent);
-/* The groups of events to record for metrics, to be freed; NULL after a message. */
-char *fn_metrics__groups(const char *leader, const char *modifiers, const char *names,
-			 bool is_verbose);
+
+/* Events to record: groups which the counters can hold, each led by cycles. */
+struct fn_groups {
+	struct strlist **group;
+	unsigned int nr;
+	const char *modifiers;		/* as in cycles:u */
+};
+
+/* Adds the events of metrics to empty groups. Returns 0, or an error after a message. */
+int fn_metrics__add_groups(struct fn_groups *groups, const char *names);
+/* record.c: whether the counters can hold events beside cycles. */
+bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events);
+
+/* A metric of perf's tables. NULL: this perf cannot parse it. */
+struct fn_metric;
+struct fn_metric *fn_metric__new(const struct pmu_metrics_table *table,
+				 const struct pmu_metric *pmu_metric);
+void fn_metric__delete(struct fn_metric *metric);
+const char *fn_metric__event(const struct fn_metric *metric, unsigned int i); /* NULL: no more */
+const char *fn_metric__lacks(const struct fn_metric *metric);	/* why it has no values, or NULL */
+double fn_metric__evaluate(const struct fn_metric *metric, const double *counts);
 
 /* compare.c: --diff, --before, --after */
 struct fn_compare_options {

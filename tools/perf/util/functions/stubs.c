@@ -43,6 +43,39 @@ const char *fn_vendor__name(enum fn_vendor vendor)
 	return function_vendor__name((enum function_vendor)vendor);
 }
 #endif
-#ifndef HAVE_FN_METRICS
-int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent) { return 0; }
+#ifndef HAVE_FN_RECORD
+bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events) { return true; }
+#endif
+#ifndef HAVE_FN_EVENT_CONFIG
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config)
+{
+	static const struct {
+		const char *name;
+		int shift;
+	} fields[] = {
+		{ "event=", 0 }, { "umask=", 8 }, { "edge=", 18 }, { "any=", 21 },
+		{ "inv=", 23 }, { "cmask=", 24 },
+	};
+
+	*config = 0;
+	for (const char *term = terms; term && *term; term = strchr(term, ',')) {
+		bool is_known;
+		u64 value;
+
+		term += *term == ',';
+		is_known = !strncmp(term, "period=", 7);
+		for (size_t i = 0; !is_known && i < ARRAY_SIZE(fields); i++) {
+			if (strncmp(term, fields[i].name, strlen(fields[i].name)))
+				continue;
+			is_known = true;
+			value = strtoull(strchr(term, '=') + 1, NULL, 0);
+			if (!i && vendor == FN_VENDOR_AMD)
+				value = (value & 0xff) | (value & 0xf00) << 24;
+			*config |= value << fields[i].shift;
+		}
+		if (!is_known)
+			return false;
+	}
+	return true;
+}
 #endif
