@@ -20,7 +20,7 @@ SUMS = (
 )
 RECORDINGS = (
     *SUMS,
-    "functions/record/events",
+    "functions/events",
     *(
         f"functions/collect/{name}"
         for name in "branches recorded-chain recording resolve windows".split()
