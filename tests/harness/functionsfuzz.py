@@ -17,6 +17,7 @@ SUMS = tuple(
 )
 RECORDINGS = (
     *SUMS,
+    "functions/events",
     *(
         f"functions/{name}"
         for name in "events session sites rows streams samples windows branches chains".split()

@@ -30,7 +30,7 @@ EVENTS = (
     ("r001b", 4, 0x1B),
     ("dTLB-load-misses:u", 3, 0x10003),
     ("branches", 0, 4),
-    ("my,own\tname", 8, 0x77),
+    ("my,own\tname", 8, 0x3777),
 )
 BY = (
     *("dso", "comm", "thread", "process", "cpu", "pmu", "srcline", "callchain", "cgroup"),

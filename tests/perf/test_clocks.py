@@ -153,7 +153,7 @@ class Screen(unittest.TestCase):
         must("gcc", "-x", "c", "-o", program, "-", input=PROGRAM, stdin=None)
         for width in 80, 30:
             with self.subTest(width=width):
-                events = "-e", "{cpu-clock,page-faults}:uS", "-F", "#,%CLK,%PF"
+                events = "-e", "cpu-clock:u,page-faults:u", "-F", "#,%CLK,%PF"
                 words = *events, "--delay", "0.3", "--", program, 3
                 terminal = Terminal(PERF, "functions", "top", *words)
                 terminal.until("perf functions top")

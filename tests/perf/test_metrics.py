@@ -564,10 +564,8 @@ class Record(unittest.TestCase):
             words = shlex.split(
                 next(line for line in text.splitlines() if line.startswith("perf record"))
             )
-            self.assertEqual(
-                words[:5] + words[6:], "perf record -T --sample-cpu -e -o /dev/null -- true".split()
-            )
-            events = words[5]
+            *begin, events = words
+            self.assertEqual(begin, "perf record -T --sample-cpu -e".split())
             groups = [
                 group.split(",")
                 for group in re.findall(r"\{([^}]*)\}:uHS", events.replace(leader, "LEADER"))
@@ -594,9 +592,9 @@ class Record(unittest.TestCase):
         self.check_recording(leader)
         members = ["instructions", "branch-misses", "cache-references", "cache-misses"]
         for number in 1, 3, 5:
-            group = "{" + ",".join([leader, *members[: number - 1]]) + "}:uHS"
+            group = "{" + ",".join([leader, *sorted(members[: number - 1])]) + "}:uHS"
             self.assertIn(
-                f"calling: perf record -T --sample-cpu -e '{group}' -v -o /dev/null -- true\n",
+                f"perf record -T --sample-cpu -e '{group}'\n",
                 (DATA / f"default.{number}").read_text(),
             )
 
@@ -605,10 +603,7 @@ class Record(unittest.TestCase):
         command = (DATA / "messages").read_text().splitlines()[0]
         self.assertRegex(
             command,
-            (
-                rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uHS' -o /tmp/guest.data"
-                r" -- benchmark 0 1$"
-            ),
+            rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uHS'$",
         )
         self.assertIn(
             "perf has no metrics of the CPU 0x00000000000f0510", (DATA / "unknown").read_text()

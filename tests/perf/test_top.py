@@ -18,7 +18,8 @@ MACHINES = "arm64"
 
 SHARE = CHECK / "top"
 WINDOW = 300
-EVENTS = "{cycles,instructions,page-faults}:uS"
+LEADER = "cycles/period=999700,alt-period=300,alt-period-jitter=18/"
+EVENTS = f"{{{LEADER},instructions,page-faults}}:uS"
 # A message of perf record of 7.3 if the kernel has no CONFIG_SCHEDSTATS, as in the machine.
 NO_SCHEDSTAT = "Failed to open /proc/schedstat"
 # Runs in the guest; keeps what is seen on the screen after each step, by the step's name.
@@ -196,7 +197,7 @@ cp /share/terminal.py /share/at_terminal.py /tmp
 cd /tmp
 benchmark --truth 0 1 > /share/truth
 benchmark --faults --truth 0 1 > /share/truth-faults
-perf functions top --windows-only -j -d 0.5 --last 0 -e '{EVENTS}' -- benchmark --faults 0 1 \
+perf functions top -j -d 0.5 --last 0 -e '{EVENTS}' -- benchmark --faults 0 1 \
 	> /share/program.json 2> /share/program.said
 benchmark --iterations 10000000 0 1 > /dev/null &
 busy=$!
@@ -229,7 +230,7 @@ try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_swi
 try separate perf functions top --windows-only --stdio -- \
 	sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
 # nothing runs for a while
-try idle perf functions top --windows-only -j -d 0.3 --count 8 -e '{EVENTS}' -- \
+try idle perf functions top -j -d 0.3 --count 8 -e '{EVENTS}' -- \
 	sh -c 'benchmark 0 1; sleep 3; exec benchmark --iterations 10000000 0 1'
 # timeout(1) sends its signal twice: to the command and to its group
 perf functions top --windows-only --stdio -- benchmark --iterations 10000000 0 1 \
@@ -245,7 +246,7 @@ mkfifo /tmp/unread
 sleep 1000 < /tmp/unread &
 reader=$!
 head -c 65536 /dev/zero > /tmp/unread
-perf functions top --windows-only -j -d 0.1 -e '{EVENTS}' -- \
+perf functions top -j -d 0.1 -e '{EVENTS}' -- \
 	sh -c 'benchmark --iterations 8000 0 1; exec sleep 1000' > /tmp/unread 2> /share/unread.said &
 unread=$!
 sleep 2

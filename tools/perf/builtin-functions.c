@@ -32,14 +32,13 @@
 #include "util/functions/estimate/groups.h"
 #include "util/functions/collect/input.h"
 #include "util/functions/show/json.h"
-#include "util/functions/record/leaders.h"
 #include "util/functions/show/notes.h"
 #include "util/functions/show/print.h"
 #include "util/functions/show/progress.h"
-#include "util/functions/record/record.h"
 #include "util/functions/collect/recording.h"
 #include "util/functions/collect/sums-file.h"
 #include "util/functions/collect/sums.h"
+#include "util/functions/record.h"
 #include "util/functions/text.h"
 #include "util/functions/show/top.h"
 #include "util/functions/show/tree-print.h"
@@ -65,8 +64,8 @@ static const char *const functions_record_usage[] = {
 	"",
 	"Examples:",
 	"perf functions record -- make -j4",
-	"perf functions record --burst 4 --window 200 -a -- sleep 10",
-	"perf functions record -e '{cycles,instructions,dTLB-load-misses}:uS' -p 1234",
+	"perf functions record -a -- sleep 10",
+	"perf functions record -e cycles:u,instructions:u,dTLB-load-misses:u -p 1234",
 	"perf functions record -M TopdownL1 --kernel -- make -j4",
 	NULL
 };
@@ -570,8 +569,8 @@ static bool check_limited(const struct function_diff_print *print, const char *n
 	}
 	if (print->diff->has_other_vendor) {
 		pr_err("perf functions: --fail-on %s: the CPU before is %s's and the one after %s's, so a change is not one of the program: compare runs on CPUs of one vendor\n",
-		       name, function_vendor__name(function_table__vendor(&print->before->table)),
-		       function_vendor__name(function_table__vendor(&print->after->table)));
+		       name, fn_vendor__name(function_table__vendor(&print->before->table)),
+		       fn_vendor__name(function_table__vendor(&print->after->table)));
 		return false;
 	}
 	if (old < 0 || new < 0) {
@@ -1535,7 +1534,7 @@ out:
 /* State of perf functions top. */
 struct top_command {
 	struct report_options report;
-	struct function_record record;
+	struct fn_record record;
 	/* The choices made with keys. */
 	char *sort;
 };
@@ -1556,14 +1555,14 @@ static bool is_device_full(const char *output)
  * Calls perf record. It returns -1 if an event does not open (and seldom for another reason),
  * other negative numbers for other errors, or the exit status of the command that it ran.
  */
-static int record_and_explain(const struct function_record *record)
+static int call_record(const struct fn_record *record)
 {
-	int ret = cmd_record(record->argc, record->argv);
+	int ret;
 
-	if (ret < 0 && is_device_full(record->output))
-		return ret;
-	if (ret == -1)
-		function_leaders__explain();
+	record_options = record->options;
+	ret = cmd_record(record->argc, record->argv);
+	if (ret < 0 && !is_device_full(record->output) && ret == -1)
+		fn_record__explain(record);
 	return ret;
 }
 
@@ -1571,7 +1570,7 @@ static int record_for_top(void *data)
 {
 	struct top_command *command = data;
 
-	return record_and_explain(&command->record);
+	return call_record(&command->record);
 }
 
 static int read_for_top(void *data, struct function_top *top)
@@ -1702,9 +1701,9 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	struct report_options *report = &command->report;
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
-	const struct function_recorder recorder = {
-		.name = "top", .usage = functions_top_usage, .options = options,
-		.groups = function_groups__choose,
+	const struct fn_recorder recorder = {
+		.usage = functions_top_usage, .options = options,
+		.add_metrics = fn_metrics__add_groups,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers_of_top : NULL,
 	};
@@ -1717,7 +1716,7 @@ static int run_top(struct top_command *command, struct function_top_options *top
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
-	if (function_record__init(&command->record, record_options, &recorder, argc, argv))
+	if (fn_record__init(&command->record, record_options, &recorder, argc, argv))
 		return -1;
 	report->metrics = command->record.metrics;
 	top->stdio |= report->json || report->separator;
@@ -1758,7 +1757,7 @@ static int cmd_functions_top(int argc, const char **argv)
 	if (all)
 		ret = run_top(&command, &top, argc, argv, all);
 	perf_cpu_map__put(command.report.recording.cpus);
-	function_record__exit(&command.record);
+	fn_record__exit(&command.record);
 	free(command.report.titles);
 	free(command.sort);
 	free(all);
@@ -1768,16 +1767,16 @@ static int cmd_functions_top(int argc, const char **argv)
 
 static int cmd_functions_record(int argc, const char **argv)
 {
-	const struct function_recorder recorder = {
-		.name = "record", .usage = functions_record_usage,
-		.groups = function_groups__choose,
+	const struct fn_recorder recorder = {
+		.usage = functions_record_usage,
+		.add_metrics = fn_metrics__add_groups,
 	};
-	struct function_record arguments;
-	int ret = function_record__init(&arguments, record_options, &recorder, argc, argv);
+	struct fn_record arguments;
+	int ret = fn_record__init(&arguments, record_options, &recorder, argc, argv);
 
 	if (!ret)
-		ret = record_and_explain(&arguments);
-	function_record__exit(&arguments);
+		ret = call_record(&arguments);
+	fn_record__exit(&arguments);
 	return ret;
 }
 

@@ -12,7 +12,7 @@
 #include "tests.h"
 #include "util/functions/estimate/columns.h"
 #include "util/functions/estimate/diff.h"
-#include "util/functions/record/events.h"
+#include "util/functions/events.h"
 #include "util/functions/estimate/interval.h"
 #include "util/functions/collect/sums-file.h"
 #include "util/functions/collect/sums.h"
@@ -501,7 +501,7 @@ static int check_name(u32 type, u64 config, const char *name, const char *cpu,
 		      const char *expected)
 {
 	struct perf_event_attr attr = { .type = type, .config = config };
-	char *result = function_event_name(&attr, name, cpu);
+	char *result = fn_event__name(&attr, name, cpu);
 	bool is_same = result && !strcmp(result, expected);
 
 	if (!is_same)

@@ -187,7 +187,7 @@ test_metrics
 perf test -w benchmark -- --truth 0 1 > "${truth}" 2> "${errors}" ||
 	skip "the benchmark does not know its truth: $(tail -n 1 "${errors}")"
 
-perf functions record --windows-only -o "${perf_data}" \
+perf functions record -o "${perf_data}" \
 	-e '{cycles/period=199700,alt-period=300/,instructions}:uS' \
 	-- perf test -w benchmark 0 1 > /dev/null 2> "${errors}" || {
 	reason=$(grep -m 1 "alternate\|not supported\|No permission\|is limited" "${errors}") ||

@@ -34,7 +34,7 @@
 #include "../../map.h"
 #include "../../sample.h"
 #include "../../thread.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "branches.h"
 #include "windows.h"
 
@@ -167,7 +167,7 @@ int branch_paths__add_counter(struct branch_paths *paths, const struct perf_even
 
 	if (place == MOST_COUNTERS || !width || width > 16 || (place + 1) * width > 64)
 		return 0;
-	own = function_event_name(attr, name, cpu);
+	own = fn_event__name(attr, name, cpu);
 	if (!own)
 		return -ENOMEM;
 	/* These are known without a counter, which is soon full. */

@@ -42,7 +42,7 @@
 #include "../../util.h"
 #include "../../../arch/common.h"
 #include "../text.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "branches.h"
 #include "recording.h"
 #include "resolve.h"
@@ -354,7 +354,7 @@ static bool has_paths(const struct recording *recording, struct evsel *evsel)
 	    !has_records(recording, evsel))
 		return false;
 	cpu = perf_env__describe_cpu(&recording->session->header.env);
-	name = function_event_name(attr, evsel__name(evsel), cpu);
+	name = fn_event__name(attr, evsel__name(evsel), cpu);
 	free(cpu);
 	is_cycles = name && !strcmp(name, "cycles");
 	free(name);
@@ -420,7 +420,7 @@ static bool is_alone(struct evsel *evsel)
 
 static bool same_core(const struct evsel *a, const struct evsel *b)
 {
-	return function_event_core(&a->core.attr) == function_event_core(&b->core.attr);
+	return fn_event__core(&a->core.attr) == fn_event__core(&b->core.attr);
 }
 
 /*
@@ -469,7 +469,7 @@ static int add_samples(struct recording *recording, struct collect_group **sampl
 	if (slot < 0)
 		return slot;
 	name = collect_group__event(*samples, slot);
-	event->is_branch = function_event_is_branch(name);
+	event->is_branch = fn_event__is_branch(name);
 	event->is_miss = strstr(name, "mis");
 	event->samples = *samples;
 	event->sample_slot = slot;
@@ -1055,7 +1055,7 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 /* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
 static u32 core_of(struct evsel *evsel)
 {
-	return is_sampler(evsel) ? function_event_core(&evsel->core.attr) : 0;
+	return is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
 }
 
 /* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */

@@ -35,7 +35,7 @@
 #include "../../util.h"
 #include "../../vdso.h"
 #include "../text.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "recorded-chain.h"
 #include "resolve.h"
 #include "windows.h"
@@ -485,7 +485,7 @@ static struct collect_function *pmu_function(struct function_finder *finder, str
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	const struct perf_env *env = evsel__env(evsel);
 	const char *mapping = env ? env->pmu_mappings : NULL;
-	u32 core = function_event_core(attr), type = core ?: attr->type;
+	u32 core = fn_event__core(attr), type = core ?: attr->type;
 	char name[32], *colon;
 
 	/* The kernel chooses the PMU of the cores, whose number is that of raw events on x86. */

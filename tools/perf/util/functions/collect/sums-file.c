@@ -9,7 +9,7 @@
 
 #include "../../strlist.h"
 #include "../text.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "sums-file.h"
 #include "sums.h"
 #include "u192.h"
@@ -251,7 +251,7 @@ static int read_group(struct function_table *table, struct fields *fields,
 	if (share < 0)
 		return -EINVAL;
 	for (unsigned int i = events; i < fields->nr; i++) {
-		if (function_event_is_reserved(fields->field[i]))
+		if (fn_event__is_reserved(fields->field[i]))
 			return -EINVAL;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {

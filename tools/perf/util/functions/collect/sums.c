@@ -530,22 +530,22 @@ static unsigned int vendors_of(const struct function_table *table)
 	unsigned int vendors = 0;
 
 	for (unsigned int i = 0; i < table->nr_cpus; i++)
-		vendors |= 1 << function_cpu_vendor(table->cpus[i]);
-	return vendors & ~(1 << FUNCTION_VENDOR_UNKNOWN);
+		vendors |= 1 << fn_cpu__vendor(table->cpus[i]);
+	return vendors & ~(1 << FN_VENDOR_UNKNOWN);
 }
 
 /**
  * function_table__vendor - say whose CPUs have counted
  * @table: the table
  *
- * Return: the vendor, FUNCTION_VENDOR_UNKNOWN if there are several.
+ * Return: the vendor, FN_VENDOR_UNKNOWN if there are several.
  */
-enum function_vendor function_table__vendor(const struct function_table *table)
+enum fn_vendor function_table__vendor(const struct function_table *table)
 {
 	const unsigned int vendors = vendors_of(table);
 
-	return is_power_of_2(vendors) ? (enum function_vendor)ilog2(vendors) :
-					FUNCTION_VENDOR_UNKNOWN;
+	return is_power_of_2(vendors) ? (enum fn_vendor)ilog2(vendors) :
+					FN_VENDOR_UNKNOWN;
 }
 
 static int add_text(struct strlist **list, const char *text)
@@ -1104,7 +1104,7 @@ static const char *check_vendors(const struct function_table *a, const struct fu
 		const struct event_set *set = b->sets[i];
 
 		for (unsigned int j = 0; j < set->nr_events; j++)
-			differs |= !function_event_is_portable(set->events[j]) &&
+			differs |= !fn_event__is_portable(set->events[j]) &&
 				   has_event(a, set->events[j]);
 	}
 	if (!differs || hweight32(vendors_of(a) | vendors_of(b)) < 2)

@@ -9,7 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/types.h>
 
-#include "../record/events.h"
+#include "../events.h"
 #include "u192.h"
 
 struct strlist;
@@ -237,7 +237,7 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
 int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
-enum function_vendor function_table__vendor(const struct function_table *table);
+enum fn_vendor function_table__vendor(const struct function_table *table);
 int function_table__add_scarce(struct function_table *table, const char *event);
 int function_table__add_build(struct function_table *table, const char *build);
 struct function_sums *function_table__add_sums(struct function_table *table,

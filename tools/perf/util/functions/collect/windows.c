@@ -43,7 +43,7 @@
 #include <linux/zalloc.h>
 
 #include "../../hashmap.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "u192.h"
 #include "windows.h"
 
@@ -510,7 +510,7 @@ static int is_taken(struct collect_group *group, const char *name,
 	while (event && strcmp(event->name, name))
 		event = event->next;
 	if (event)
-		return function_event_differs(attr, &event->attr, cpu);
+		return fn_event__differs(attr, &event->attr, cpu);
 
 	event = malloc(sizeof(*event) + size);
 	if (!event)
@@ -549,13 +549,13 @@ int collect_group__add_event(struct collect_group *group, const struct perf_even
 		return -ENOMEM;
 	group->names = names;
 
-	own = function_event_name(attr, name, cpu);
+	own = fn_event__name(attr, name, cpu);
 	taken = own ? is_taken(group, own, attr, cpu) : -ENOMEM;
 	if (taken) {
 		free(own);
 		if (taken < 0)
 			return taken;
-		if (!collect_group__has_event(group, name) && !function_event_is_reserved(name))
+		if (!collect_group__has_event(group, name) && !fn_event__is_reserved(name))
 			own = strdup(name);
 		else if (asprintf(&own, "%s#%u", name, group->nr_slots) < 0)
 			own = NULL;

@@ -11,7 +11,7 @@
 
 #include "../../strlist.h"
 #include "../text.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "../collect/sums.h"
 #include "../collect/u192.h"
 #include "columns.h"
@@ -63,16 +63,16 @@ static const struct function_column known_columns[] = {
 static const struct {
 	const char *share_title, *share, *rate;
 } cache_columns[][2] = {
-	[FUNCTION_VENDOR_ARM] = {
+	[FN_VENDOR_ARM] = {
 		{ "%L1DA", "share of the L1D accesses" },
 		{ "%L1DM", "share of the L1D misses", "L1D misses per 1000 instructions" },
 	},
-	[FUNCTION_VENDOR_INTEL] = {
+	[FN_VENDOR_INTEL] = {
 		{ "%LLA", "share of the accesses to the last-level cache" },
 		{ "%LLM", "share of the last-level cache misses",
 		  "last-level cache misses per 1000 instructions" },
 	},
-	[FUNCTION_VENDOR_AMD] = {
+	[FN_VENDOR_AMD] = {
 		{ "%L2A", "share of the L2 accesses" },
 		{ "%L2M", "share of the L2 misses", "L2 misses per 1000 instructions" },
 	},
@@ -745,7 +745,7 @@ static void widen_by_exits(struct function_value *value, const struct function_c
 		moved = expected_value(column, row, total) * (part < MOST_LOST ? part : 1);
 	if (!isfinite(moved))
 		return;
-	if (function_event_is_branch(column->event) && has_skid(total, column->event)) {
+	if (fn_event__is_branch(column->event) && has_skid(total, column->event)) {
 		whole = is_share ? sampled_of(total, column->event) : sampled_of(row, column->per);
 		moved = fmax(moved, column->scale / whole * row->exits *
 				    sampled_of(row, row->leader));
@@ -1361,10 +1361,10 @@ static bool is_of_paths(const struct function_column *column, const struct funct
 static void set_cache(const struct function_columns *columns, struct function_column *column)
 {
 	const bool is_miss = equal_names(column->event, "cache-misses");
-	const enum function_vendor vendor = columns->vendor;
+	const enum fn_vendor vendor = columns->vendor;
 
 	if ((!is_miss && !equal_names(column->event, "cache-references")) ||
-	    vendor == FUNCTION_VENDOR_UNKNOWN)
+	    vendor == FN_VENDOR_UNKNOWN)
 		return;
 	if (function_column__is_share(column)) {
 		column->name = cache_columns[vendor][is_miss].share_title;

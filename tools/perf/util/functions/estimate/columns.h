@@ -105,7 +105,7 @@ struct function_columns {
 	struct function_row *rows;
 	size_t nr_rows;
 	struct function_reading_options options;
-	enum function_vendor vendor;	/* of the CPUs that counted */
+	enum fn_vendor vendor;	/* of the CPUs that counted */
 };
 
 bool event_set__has_long_windows(const struct event_set *set);

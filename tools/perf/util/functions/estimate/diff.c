@@ -40,7 +40,7 @@
 #include <linux/zalloc.h>
 
 #include "../text.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "../collect/sums.h"
 #include "columns.h"
 #include "diff.h"
@@ -662,8 +662,8 @@ static void find_places(struct comparison *comparison, const char *column,
 static bool is_comparable(const struct function_diff *diff, const struct function_column *column)
 {
 	return !diff->has_other_vendor ||
-	       (column->event && function_event_is_portable(column->event) &&
-		(!column->per || function_event_is_portable(column->per)));
+	       (column->event && fn_event__is_portable(column->event) &&
+		(!column->per || fn_event__is_portable(column->per)));
 }
 
 static int compare_column(struct comparison *comparison, unsigned int number)
@@ -745,10 +745,10 @@ static int compare_columns(struct function_diff *diff, const struct function_run
 /* Returns true if both sides are known to have counted on CPUs of one vendor, but not the same. */
 static bool differ_in_vendor(const struct function_runs *before, const struct function_runs *after)
 {
-	const enum function_vendor old = function_table__vendor(&before->table);
-	const enum function_vendor new = function_table__vendor(&after->table);
+	const enum fn_vendor old = function_table__vendor(&before->table);
+	const enum fn_vendor new = function_table__vendor(&after->table);
 
-	return old != FUNCTION_VENDOR_UNKNOWN && new != FUNCTION_VENDOR_UNKNOWN && old != new;
+	return old != FN_VENDOR_UNKNOWN && new != FN_VENDOR_UNKNOWN && old != new;
 }
 
 /**

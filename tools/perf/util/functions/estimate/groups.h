@@ -2,9 +2,8 @@
 #ifndef __PERF_FUNCTIONS_GROUPS_H
 #define __PERF_FUNCTIONS_GROUPS_H
 
-#include <stdbool.h>
+struct fn_groups;
 
-char *function_groups__choose(const char *leader, const char *modifiers, const char *metrics,
-			      bool is_verbose);
+int fn_metrics__add_groups(struct fn_groups *groups, const char *names);
 
 #endif /* __PERF_FUNCTIONS_GROUPS_H */

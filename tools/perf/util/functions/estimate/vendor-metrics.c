@@ -25,7 +25,7 @@
 #include "../../strbuf.h"
 #include "../../strlist.h"
 #include "../text.h"
-#include "../record/events.h"
+#include "../events.h"
 #include "../collect/sums.h"
 #include "../collect/u192.h"
 #include "effect.h"

@@ -612,8 +612,8 @@ void function_notes__print_sides(const struct function_notes *notes,
 	if (diff->has_other_vendor)
 		note("",
 		     "the CPU before is %s's and the one after %s's, so changes are not those of the program alone, and rates and shares of events that differ (all but cycles, instructions, branches, mispredicts and software events) are not compared",
-		     function_vendor__name(function_table__vendor(&before->table)),
-		     function_vendor__name(function_table__vendor(&after->table)));
+		     fn_vendor__name(function_table__vendor(&before->table)),
+		     fn_vendor__name(function_table__vendor(&after->table)));
 	if (!is_alike(before, after))
 		note("",
 		     "the sides were recorded with different periods, share modes or sources, which changes the shares, and values from different sources have no 95 %% interval: record both alike, or choose a --source that both have");

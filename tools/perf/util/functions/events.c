@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Gives each event one name, by what it counts and not by what somebody called it: by these names
+ * the sums of different recordings add up, and columns are found.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "../../pmu-events/pmu-events.h"
+#include "../evsel.h"
+#include "../header.h"
+#include "events.h"
+#include "text.h"
+
+/* Parts of an Arm CPU's identification (MIDR) that its tables do not depend on. */
+#define MIDR_VARIANT_REVISION	0xf0000fULL
+
+/* Numbers of the events that columns know: event and umask. Intel's fixed counters have event 0. */
+static const struct {
+	enum fn_vendor vendor;
+	u64 config;
+	const char *name;
+} generic[] = {
+	{ FN_VENDOR_ARM, 0x0003, "cache-misses" }, /* L1D_CACHE_REFILL */
+	{ FN_VENDOR_ARM, 0x0004, "cache-references" }, /* L1D_CACHE */
+	{ FN_VENDOR_ARM, 0x0005, "dTLB-load-misses" }, /* L1D_TLB_REFILL */
+	{ FN_VENDOR_ARM, 0x0008, "instructions" }, /* INST_RETIRED */
+	{ FN_VENDOR_ARM, 0x0010, "branch-misses" }, /* BR_MIS_PRED */
+	{ FN_VENDOR_ARM, 0x0011, "cycles" }, /* CPU_CYCLES */
+	{ FN_VENDOR_ARM, 0x001b, "inst_spec" }, /* INST_SPEC */
+	{ FN_VENDOR_ARM, 0x0022, "branch-misses" }, /* BR_MIS_PRED_RETIRED */
+	{ FN_VENDOR_INTEL, 0x003c, "cycles" }, /* CPU_CLK_UNHALTED.THREAD_P */
+	{ FN_VENDOR_INTEL, 0x0200, "cycles" }, /* CPU_CLK_UNHALTED.THREAD */
+	{ FN_VENDOR_INTEL, 0x00c0, "instructions" }, /* INST_RETIRED.ANY_P */
+	{ FN_VENDOR_INTEL, 0x0100, "instructions" }, /* INST_RETIRED.PREC_DIST */
+	{ FN_VENDOR_INTEL, 0x01c0, "instructions" }, /* the same before Ice Lake */
+	{ FN_VENDOR_INTEL, 0x0300, "ref-cycles" }, /* CPU_CLK_UNHALTED.REF_TSC */
+	{ FN_VENDOR_INTEL, 0x00c4, "branches" }, /* BR_INST_RETIRED.ALL_BRANCHES */
+	{ FN_VENDOR_INTEL, 0x00c5, "branch-misses" }, /* BR_MISP_RETIRED.ALL_BRANCHES */
+	{ FN_VENDOR_INTEL, 0x4f2e, "cache-references" }, /* LONGEST_LAT_CACHE.REFERENCE */
+	{ FN_VENDOR_INTEL, 0x412e, "cache-misses" }, /* LONGEST_LAT_CACHE.MISS */
+	{ FN_VENDOR_AMD, 0x0076, "cycles" }, /* LS_NOT_HALTED_CYC */
+	{ FN_VENDOR_AMD, 0x00c0, "instructions" }, /* EX_RET_INSTR */
+	{ FN_VENDOR_AMD, 0x00c2, "branches" }, /* EX_RET_BRN */
+	{ FN_VENDOR_AMD, 0x00c3, "branch-misses" }, /* EX_RET_BRN_MISP */
+	{ FN_VENDOR_AMD, 0xff60, "cache-references" }, /* L2_REQUEST_G1 */
+	{ FN_VENDOR_AMD, 0x0964, "cache-misses" }, /* L2_CACHE_REQ_STAT */
+};
+
+/* Names of vendors, for recordings that do not tell the CPU */
+static const char *const vendor_names[][2] = {
+	{ "cpu_clk_unhalted.thread", "cycles" },
+	{ "cpu_clk_unhalted.thread_p", "cycles" },
+	{ "cpu_clk_unhalted.core", "cycles" },
+	{ "ls_not_halted_cyc", "cycles" },
+	{ "cpu_cycles", "cycles" },
+	{ "inst_retired", "instructions" },
+	{ "inst_retired.any", "instructions" },
+	{ "inst_retired.any_p", "instructions" },
+	{ "ex_ret_instr", "instructions" },
+};
+
+/* Beginnings of terms that do not change the counted event. */
+static const char *const ignored_terms[] = {
+	"period", "alt-period", "freq", "name=", "time", "call-graph", "stack-size", "inherit",
+	"no-inherit", "max-", "overwrite", "no-overwrite", "branch_type", "percore", "aux-",
+	"metric-id=",
+};
+
+static bool is_generic(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(generic); i++) {
+		if (!strcmp(generic[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_ignored_term(const char *term)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ignored_terms); i++) {
+		if (strstarts(term, ignored_terms[i]))
+			return true;
+	}
+	return !*term;
+}
+
+/* Removes modifiers (:u) from a name. */
+static void cut_modifiers(char *name)
+{
+	char *colon = strrchr(name, ':');
+
+	if (!colon || !colon[1])
+		return;
+	for (char *c = colon + 1; *c; c++) {
+		if (!isalpha(*c))
+			return;
+	}
+	*colon = '\0';
+}
+
+/* Returns true if terms say which event of a PMU is counted, which may have one event only. */
+static bool choose_event(const char *pmu, const char *terms)
+{
+	for (const char *term = terms; term; term = strchr(term, ',')) {
+		term += *term == ',';
+		if (strcspn(term, "=") >= strcspn(term, ",") || strstarts(term, "event") ||
+		    strstarts(term, "config"))
+			return !strstarts(pmu, "ibs_");
+	}
+	return false;
+}
+
+/*
+ * Splits perf's name of an event, which may be pmu/terms/modifiers, name/terms/modifiers or
+ * name:modifiers. Returns the event's own name and sets pmu to the PMU's name, or to "". Both are
+ * parts of name, which is overwritten. An event without a name has that of its PMU.
+ */
+static char *bare_name(char *name, const char **pmu)
+{
+	char *terms = strchr(name, '/'), *from, *term, *to;
+
+	*pmu = "";
+	if (!terms) {
+		cut_modifiers(name);
+		return name;
+	}
+
+	*terms++ = '\0';
+	terms[strcspn(terms, "/")] = '\0';
+	from = terms;
+	to = terms;
+	while ((term = strsep(&from, ",")) != NULL) {
+		size_t length = strlen(term);
+
+		if (is_ignored_term(term))
+			continue;
+		if (to != terms)
+			*to++ = ',';
+		memmove(to, term, length);
+		to += length;
+	}
+	*to = '\0';
+
+	if (!*terms)
+		return name;
+	*pmu = name;
+	return choose_event(name, terms) ? terms : name;
+}
+
+enum fn_vendor fn_cpu__vendor(const char *cpu)
+{
+	if (!cpu)
+		return FN_VENDOR_UNKNOWN;
+	if (strstarts(cpu, "GenuineIntel"))
+		return FN_VENDOR_INTEL;
+	if (strstarts(cpu, "AuthenticAMD") || strstarts(cpu, "HygonGenuine"))
+		return FN_VENDOR_AMD;
+	/* A MIDR. Apple (0x61) has the architecture's instructions and other events. */
+	if (strstarts(cpu, "0x") && strspn(cpu + 2, "0123456789abcdef") == 16 &&
+	    (!cpu[18] || cpu[18] == ' ') && strncmp(cpu + 10, "61", 2))
+		return FN_VENDOR_ARM;
+	return FN_VENDOR_UNKNOWN;
+}
+
+const char *fn_vendor__name(enum fn_vendor vendor)
+{
+	static const char *const names[] = { "unknown", "Arm", "Intel", "AMD" };
+
+	return names[vendor];
+}
+
+/* Returns whose numbers those of a PMU are. An empty name means the CPU's PMU. */
+static enum fn_vendor vendor_of(const struct perf_event_attr *attr, const char *pmu,
+				const char *cpu)
+{
+	enum fn_vendor vendor = fn_cpu__vendor(cpu);
+
+	/* armv8_pmuv3_0, armv8_cortex_a72, ... */
+	if (strstarts(pmu, "armv") && isdigit(pmu[4]))
+		return FN_VENDOR_ARM;
+	if (vendor == FN_VENDOR_ARM)
+		return *pmu ? FN_VENDOR_UNKNOWN : vendor;
+	if (!strcmp(pmu, "cpu") || !strcmp(pmu, "cpu_core") || !strcmp(pmu, "cpu_atom") ||
+	    (!*pmu && attr->type == PERF_TYPE_RAW))
+		return vendor;
+	return FN_VENDOR_UNKNOWN;
+}
+
+/* Returns perf's table of a CPU's events, NULL if there is none. */
+static const struct pmu_events_table *find_table(const char *cpu, enum fn_vendor vendor)
+{
+	const char *arch = vendor == FN_VENDOR_ARM ? "arm64" : "x86";
+	const struct pmu_events_table *table;
+	unsigned int family, model, stepping;
+	char id[64], maker[32];
+
+	/* perf on arm64 takes all CPUs of other architectures for the same. */
+	if (!cpu || vendor == FN_VENDOR_UNKNOWN || find_core_events_table(arch, "none-0-0-0"))
+		return NULL;
+	scnprintf(id, sizeof(id), "%.*s", (int)strcspn(cpu, " "), cpu);
+	if (vendor == FN_VENDOR_ARM)
+		scnprintf(id, sizeof(id), "0x%016llx",
+			  strtoull(cpu, NULL, 16) & ~MIDR_VARIANT_REVISION);
+	else if (sscanf(id, "%31[A-Za-z],%u,%u,%u", maker, &family, &model, &stepping) == 4)
+		scnprintf(id, sizeof(id), "%s-%u-%X-%X", maker, family, model, stepping);
+	table = find_core_events_table(arch, id);
+	/* x86: with the stepping or without */
+	if (!table && vendor != FN_VENDOR_ARM && strrchr(id, '-')) {
+		*strrchr(id, '-') = '\0';
+		table = find_core_events_table(arch, id);
+	}
+	return table;
+}
+
+/**
+ * fn_event__config - encode the terms of an event in perf's tables
+ * @terms: such as event=0xd1,umask=0x8
+ * @vendor: whose event it is
+ * @config: set to what perf_event_attr.config would be
+ *
+ * Return: false if there is more to the event than this number.
+ */
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config)
+{
+	static const struct {
+		const char *name;
+		int shift;
+	} fields[] = {
+		{ "event=", 0 }, { "umask=", 8 }, { "edge=", 18 }, { "any=", 21 },
+		{ "inv=", 23 }, { "cmask=", 24 },
+	};
+
+	*config = 0;
+	for (const char *term = terms; term && *term; term = strchr(term, ',')) {
+		bool is_known;
+		u64 value;
+
+		term += *term == ',';
+		is_known = strstarts(term, "period=");
+		for (size_t i = 0; !is_known && i < ARRAY_SIZE(fields); i++) {
+			if (!strstarts(term, fields[i].name))
+				continue;
+			is_known = true;
+			value = strtoull(strchr(term, '=') + 1, NULL, 0);
+			/* AMD's events have 12 bits, in two parts. */
+			if (!i && vendor == FN_VENDOR_AMD)
+				value = (value & 0xff) | (value & 0xf00) << 24;
+			*config |= value << fields[i].shift;
+		}
+		if (!is_known)
+			return false;
+	}
+	return true;
+}
+
+/* An event in the tables, by its number. */
+struct found {
+	const char *pmu;
+	enum fn_vendor vendor;
+	u64 config;
+	const char *name;
+};
+
+/* Of several names the first one in the order of letters is taken. */
+static int compare_event(const struct pmu_event *event,
+			 const struct pmu_events_table *table __maybe_unused, void *data)
+{
+	struct found *found = data;
+	u64 config;
+
+	if (event->event && event->name && !event->deprecated &&
+	    (!strcmp(event->pmu, "default_core") || !strcmp(event->pmu, found->pmu)) &&
+	    fn_event__config(event->event, found->vendor, &config) && config == found->config &&
+	    (!found->name || strcmp(event->name, found->name) < 0))
+		found->name = event->name;
+	return 0;
+}
+
+/* Returns the event that a vendor's number means, or NULL. */
+static const char *name_of_number(enum fn_vendor vendor, const char *pmu, u64 config,
+				  const char *cpu)
+{
+	const struct pmu_events_table *table = find_table(cpu, vendor);
+	struct found found = { .pmu = pmu, .vendor = vendor, .config = config };
+
+	for (size_t i = 0; i < ARRAY_SIZE(generic); i++) {
+		if (generic[i].vendor == vendor && generic[i].config == config)
+			return generic[i].name;
+	}
+	if (table)
+		pmu_events_table__for_each_event(table, NULL, compare_event, &found);
+	return found.name;
+}
+
+static const char *name_of_vendor_name(const char *lower)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(vendor_names); i++) {
+		if (!strcmp(vendor_names[i][0], lower))
+			return vendor_names[i][1];
+	}
+	return NULL;
+}
+
+/* Returns true if the kernel maps the event to one of the PMU. */
+static bool is_mapped(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
+}
+
+/* Returns the event number. If the kernel maps it, the upper half may be the number of a PMU. */
+static u64 number(const struct perf_event_attr *attr)
+{
+	return is_mapped(attr) ? attr->config & 0xffffffff : attr->config;
+}
+
+/* Sets @name to a name of perf for an event of the caches. */
+static const char *name_of_cache(u64 config, const char *cpu, char *name, size_t size)
+{
+	/* Counters of cache-references and cache-misses on Arm, and not of loads alone. */
+	if (fn_cpu__vendor(cpu) == FN_VENDOR_ARM && !(config & 0xffff))
+		return config ? "cache-misses" : "cache-references";
+	if ((config & 0xff) >= PERF_COUNT_HW_CACHE_MAX ||
+	    (config >> 8 & 0xff) >= PERF_COUNT_HW_CACHE_OP_MAX ||
+	    config >> 16 >= PERF_COUNT_HW_CACHE_RESULT_MAX)
+		return NULL;
+	__evsel__hw_cache_type_op_res_name(config, config >> 8, config >> 16, name, size);
+	return name;
+}
+
+bool fn_event__is_reserved(const char *name)
+{
+	return !strcmp(name, FUNCTION_SAMPLES) || !strcmp(name, FUNCTION_MATCHED) ||
+	       !strcmp(name, FUNCTION_DISCARDED) || !strcmp(name, FUNCTION_TOTAL);
+}
+
+/**
+ * fn_event__name - say what an event counts
+ * @attr: its attr, which decides where it can, for the name may be the user's
+ * @name: the name that perf has for it
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * Return: a name, to be freed: one that the columns know, if there is one, else that of perf's
+ * tables for the CPU, else @name without what does not say what is counted. NULL without memory.
+ */
+char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu)
+{
+	char *copy = strdup(name), cache[64], *lower, *result = NULL;
+	const char *known = NULL, *pmu;
+	u64 config = number(attr);
+	enum fn_vendor vendor;
+	bool is_other;
+
+	if (!copy)
+		return NULL;
+	lower = function_text__lower(bare_name(copy, &pmu));
+	vendor = vendor_of(attr, pmu, cpu);
+	if (attr->type == PERF_TYPE_HARDWARE && config < PERF_COUNT_HW_MAX)
+		known = evsel__hw_names[config];
+	else if (attr->type == PERF_TYPE_SOFTWARE && config < PERF_COUNT_SW_MAX)
+		known = evsel__sw_names[config];
+	else if (attr->type == PERF_TYPE_HW_CACHE)
+		known = name_of_cache(config, cpu, cache, sizeof(cache));
+	else if ((attr->type == PERF_TYPE_RAW || attr->type >= PERF_TYPE_MAX) &&
+		 !attr->config1 && !attr->config2)
+		known = vendor == FN_VENDOR_UNKNOWN && lower ? name_of_vendor_name(lower) :
+			name_of_number(vendor, pmu, config, cpu);
+	/* The number of another event. */
+	is_other = !known && lower && is_generic(lower) && attr->type >= PERF_TYPE_RAW &&
+		   attr->type != PERF_TYPE_BREAKPOINT && vendor != FN_VENDOR_UNKNOWN;
+	known = known ?: lower;
+	if (lower && asprintf(&result, is_other || fn_event__is_reserved(known) ?
+			      "event:%s" : "%s", known) < 0)
+		result = NULL;
+	free(lower);
+	free(copy);
+	return result;
+}
+
+bool fn_event__is_branch(const char *name)
+{
+	return strstarts(name, "branch") || strstarts(name, "br_") || strstarts(name, "ex_ret_br");
+}
+
+bool fn_event__is_time(const char *name)
+{
+	return !strcmp(name, "cycles") || !strcmp(name, "cpu-clock") || !strcmp(name, "task-clock");
+}
+
+/**
+ * fn_event__differs - say whether two events of one name count different things
+ * @attr: attr of the one
+ * @other: attr of the other
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * Two numbers are two events: mispredicts that retired, say, and all of them. Those
+ * of the kernel's events are not known here, but its cache-misses are those of L1D
+ * on Arm and those of the last level elsewhere.
+ *
+ * Return: true if they do; false, too, if it cannot be said.
+ */
+bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
+		       const char *cpu)
+{
+	if (is_mapped(attr) != is_mapped(other))
+		return false;
+	if (attr->type == other->type || !is_mapped(attr))
+		return number(attr) != number(other);
+	return fn_cpu__vendor(cpu) != FN_VENDOR_ARM;
+}
+
+/* Returns false for an event that means something else on CPUs of other vendors. */
+bool fn_event__is_portable(const char *name)
+{
+	static const char *const portable[] = {
+		"cycles", "instructions", "branches", "branch-misses", "ref-cycles",
+		FUNCTION_SAMPLES, FUNCTION_MATCHED, FUNCTION_DISCARDED, FUNCTION_TOTAL,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(portable); i++) {
+		if (!strcmp(portable[i], name))
+			return true;
+	}
+	for (int i = 0; i < PERF_COUNT_SW_MAX; i++) {
+		if (evsel__sw_names[i] && !strcmp(evsel__sw_names[i], name))
+			return true;
+	}
+	/* A name with a colon is one of a tracepoint. */
+	return strchr(name, ':');
+}
+
+/* Returns the number of the PMU that the attr names besides the event; 0 if it names none. */
+u32 fn_event__core(const struct perf_event_attr *attr)
+{
+	return is_mapped(attr) ? attr->config >> 32 : 0;
+}
