@@ -1194,11 +1194,15 @@ static int process_feature(const struct perf_tool *tool, struct perf_session *se
 			   union perf_event *event)
 {
 	struct fn_session *own = container_of(session->tool, struct fn_session, tool);
+	/* HEADER_LAST_FEATURE marks the end of the features. */
+	int err = event->feat.feat_id < HEADER_LAST_FEATURE ?
+		  perf_event__process_feature(tool, session, event) : 0;
 
 	own->is_newer |= event->feat.feat_id > HEADER_LAST_FEATURE;
-	/* HEADER_LAST_FEATURE marks the end of the features. */
-	return event->feat.feat_id < HEADER_LAST_FEATURE ?
-	       perf_event__process_feature(tool, session, event) : 0;
+	/* In a pipe, a feature tells the CPU. */
+	free(own->cpu);
+	own->cpu = perf_env__describe_cpu(&session->header.env);
+	return err;
 }
 
 static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
