@@ -28,7 +28,7 @@
 #include "../strlist.h"
 #include "../thread_map.h"
 #include "../util.h"
-#include "record.h"
+#include "functions.h"
 #include "text.h"
 
 /* Events of the leader. The second one is with --windows-only, the third one without windows. */
