@@ -414,7 +414,7 @@ bool fn_event__is_portable(const char *name)
 {
 	static const char *const portable[] = {
 		"cycles", "instructions", "branches", "branch-misses", "ref-cycles",
-		FUNCTION_SAMPLES, FUNCTION_MATCHED, FUNCTION_DISCARDED, FUNCTION_TOTAL,
+		FN_TOTAL,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(portable); i++) {
