@@ -3,12 +3,17 @@
  * builtin-functions.c - metrics of functions from the counts of groups
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+#include <linux/capability.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -20,10 +25,13 @@
 #include "builtin.h"
 #include "util/annotate.h"
 #include "util/cache.h"
+#include "util/cap.h"
 #include "util/debug.h"
 #include "util/functions/functions.h"
+#include "util/functions/record.h"
 #include "util/functions/text.h"
 #include "util/hist.h"
+#include "util/record.h"
 #include "util/srcline.h"
 #include "util/symbol.h"
 #include "util/util.h"
@@ -31,6 +39,18 @@
 #include "ui/ui.h"
 
 static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
+
+static const char *const functions_record_usage[] = {
+	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
+	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
+	"",
+	"Examples:",
+	"perf functions record -- make -j4",
+	"perf functions record -a -- sleep 10",
+	"perf functions record -e cycles:u,instructions:u,dTLB-load-misses:u -p 1234",
+	"perf functions record -M TopdownL1 --kernel -- make -j4",
+	NULL
+};
 
 static const char *const report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
@@ -44,19 +64,30 @@ static const char *const report_usage[] = {
 	NULL
 };
 
+static const char *const top_usage[] = {
+	"perf functions top [<options>] [<perf record options>] [[--] <command>]",
+	"",
+	"Examples:",
+	"perf functions top",
+	"perf functions top -p 1234 --last 0",
+	"perf functions top --sort CPI --percent-limit 1 -- make -j4",
+	"perf functions top -a -j --delay 10 --last 10 > metrics.json",
+	NULL
+};
+
+/* Options about a file, which perf functions top does not write. */
+static const char *const not_of_top[] = {
+	"aio", "compression-level", "control", "dry-run", "max-size", "output", "overwrite",
+	"quiet", "snapshot", "switch-max-files", "switch-output", "switch-output-event",
+	"tail-synthesize", "threads", "timestamp-filename", NULL
+};
+
 /* The side to which the following inputs belong. */
 enum side { SIDE_NONE, SIDE_BEFORE, SIDE_AFTER, NR_SIDES };
 
 struct inputs {
 	const char **paths;
 	unsigned int nr;
-};
-
-/* One table of perf functions top: where it is printed, and the size of the screen, or 0. */
-struct screen {
-	FILE *fp;
-	unsigned int nr_rows;
-	int width;
 };
 
 struct report {
@@ -73,7 +104,7 @@ struct report {
 	const char *time;
 	char *titles;
 	unsigned int nr_tables;
-	const struct screen *screen;
+	const struct fn_screen *screen;	/* of perf functions top */
 	/* Messages that the browser would cover, printed when it ends. */
 	FILE *held;
 	char *messages;
@@ -249,6 +280,28 @@ static bool is_continued(struct report *report, const struct fn_view *view)
 	return is_same;
 }
 
+static const char *annotate_row(void *data, const struct fn_row *row)
+{
+	const struct report *report = data;
+
+	return fn_sessions__annotate(report->sessions, row);
+}
+
+static int browse(struct report *report, struct fn_view *view)
+{
+	int err;
+
+	use_browser = 1;
+	setup_browser(true);
+	annotation_options__init();
+	annotation_config__init();
+	if (report->objdump)
+		annotate_opts.objdump_path = strdup(report->objdump);
+	err = fn_view__browse(view, report->messages, annotate_row, report);
+	annotation_options__exit();
+	return err;
+}
+
 static int print_view(struct report *report, struct fn_view *view)
 {
 	FILE *fp = report->screen ? report->screen->fp : stdout;
@@ -307,11 +360,13 @@ static int print_table(struct report *report, const struct fn_table *table)
 	if (!is_part)
 		fn_notes__print("", table, &columns, &report->options);
 	release_messages(report);
+	/* There is nothing to browse without rows. */
+	report->tui &= view.nr_rows > 0;
 	if (is_part)
 		view.is_continued = is_continued(report, &view);
-	else
+	else if (!report->tui)
 		setup_pager();
-	err = print_view(report, &view);
+	err = report->tui ? browse(report, &view) : print_view(report, &view);
 	report->nr_tables++;
 	if (!err && !report->screen)
 		err = fn_flush();
@@ -885,6 +940,263 @@ out:
 	return err < 0 ? -1 : err;
 }
 
+/* Returns true, after a message, if nothing more can be written, which perf record may not say. */
+static bool is_device_full(const char *output)
+{
+	struct statvfs st;
+
+	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
+	    !st.f_blocks)
+		return false;
+	function_error(output, "no space left on the device: name a file elsewhere with -o");
+	return true;
+}
+
+/*
+ * Calls perf record. It returns -1 if an event does not open (and seldom for another reason),
+ * other negative numbers for other errors, or the exit status of the command that it ran.
+ */
+static int call_record(const struct fn_record *record)
+{
+	int ret;
+
+	record_options = record->options;
+	ret = cmd_record(record->argc, record->argv);
+	if (ret < 0 && !is_device_full(record->output) && ret == -1)
+		fn_record__explain(record);
+	return ret;
+}
+
+static int cmd_functions_record2(int argc, const char **argv)
+{
+	const struct fn_recorder recorder = {
+		.usage = functions_record_usage, .add_metrics = fn_metrics__add_groups,
+	};
+	struct fn_record record;
+	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
+
+	if (!ret)
+		ret = call_record(&record);
+	fn_record__exit(&record);
+	return ret;
+}
+
+/* State of perf functions top. */
+struct top {
+	struct report report;
+	struct fn_record record;
+	char *sort;		/* chosen with a key */
+};
+
+/* The program that perf record runs. It does not outlive perf record. */
+static struct {
+	int in, err;
+} streams = { -1, -1 };
+
+static void separate_program(void)
+{
+	if (streams.in >= 0)
+		dup2(streams.in, STDIN_FILENO);
+	dup2(streams.err, STDERR_FILENO);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* This process is perf record. Only its program is forked. */
+static int record_for_top(void *data, int said, bool has_screen)
+{
+	struct top *top = data;
+
+	streams.err = has_screen ? open("/dev/null", O_RDWR | O_CLOEXEC) :
+				   fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	streams.in = has_screen ? streams.err : -1;
+	if (streams.err < 0 || pthread_atfork(NULL, NULL, separate_program) ||
+	    dup2(said, STDERR_FILENO) < 0)
+		return -1;
+	return call_record(&top->record);
+}
+
+static int read_for_top(void *data, struct fn_top *reader)
+{
+	struct top *top = data;
+	struct fn_options *options = &top->report.options;
+	struct fn_table table;
+	int err;
+
+	options->is_due = fn_top__is_due;
+	options->take = fn_top__take;
+	options->data = reader;
+	fn_table__init(&table);
+	err = fn_session__read("-", options, &table, NULL);
+	fn_table__exit(&table);
+	return err;
+}
+
+static int print_for_top(void *data, const struct fn_table *table, const struct fn_screen *screen)
+{
+	struct top *top = data;
+	struct report *report = &top->report;
+	int err;
+
+	report->screen = screen;
+	err = screen->width ? print_table(report, table) :
+			      print_span(report, table, screen->begin, screen->end);
+	report->screen = NULL;
+	return err;
+}
+
+static void note_for_top(void *data, const struct fn_table *table)
+{
+	struct top *top = data;
+
+	fn_notes__print("", table, NULL, &top->report.options);
+}
+
+static bool has_column(const struct report *report, const struct fn_table *table, const char *name)
+{
+	struct fn_columns columns;
+	bool is_there = false;
+
+	if (!fn_columns__init(&columns, table) &&
+	    (!report->metrics || !fn_metrics__add(&columns, report->metrics, true)))
+		is_there = is_key(&columns, name, strlen(name)) ||
+			   fn_columns__find(&columns, name, strlen(name)) >= 0;
+	fn_columns__exit(&columns);
+	return is_there;
+}
+
+/* Handles the keys e, s and f. */
+static char *choose_for_top(void *data, const struct fn_table *table, char key, const char *text)
+{
+	struct top *top = data;
+	struct report *report = &top->report;
+	char *message = NULL, *end;
+
+	if (key == 'e') {
+		unsigned long long rows = strtoull(text, &end, 10);
+
+		if (!isdigit(*text) || *end || rows > UINT_MAX)
+			return strdup("this takes a whole number of rows, or 0");
+		report->limit = rows;
+	} else if (key == 's') {
+		if (!table->nr_sets)
+			return strdup("no columns yet: try again when the table has rows");
+		if (!has_column(report, table, text))
+			return asprintf(&message, "there is no column %s: type the title of one",
+					text) < 0 ? NULL : message;
+		free(top->sort);
+		top->sort = strdup(text);
+		report->sort = top->sort;
+	} else {
+		double percent = strtod(text, &end);
+
+		if (*end || !(percent >= 0 && percent <= 100))
+			return strdup("this takes a number from 0 to 100");
+		report->percent_limit = percent;
+	}
+	return NULL;
+}
+
+static int parse_delay(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, FN_TOP_LEAST_DELAY, FN_TOP_MOST_SECONDS);
+}
+
+static int parse_last(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, 0, FN_TOP_MOST_SECONDS);
+}
+
+/*
+ * perf record wakes up when a buffer is half full. Without the right to lock as much memory as
+ * this takes, each buffer is as large as the user may have it.
+ */
+static const char *const buffers_of_top[] = { "-m", "1M", NULL };
+
+/* Pipes must not get the number of a stream that is closed. Returns false, after a message. */
+static bool prepare_streams(void)
+{
+	int fd;
+
+	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+		function_error_of_output(errno);
+		return false;
+	}
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+	return true;
+}
+
+static int run_top(struct top *top, struct fn_top_options *options, int argc, const char **argv,
+		   const struct option *all)
+{
+	struct report *report = &top->report;
+	char control[32];
+	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
+	const struct fn_recorder recorder = {
+		.usage = top_usage, .options = all, .add_metrics = fn_metrics__add_groups,
+		.without = not_of_top, .arguments = arguments,
+		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers_of_top : NULL,
+	};
+	int fds[2];
+
+	if (!prepare_streams())
+		return -1;
+	if (pipe2(fds, O_CLOEXEC)) {
+		fn_error("cannot start: %m: `ulimit -a` shows the limits");
+		return -1;
+	}
+	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
+	if (fn_record__init(&top->record, record_options, &recorder, argc, argv))
+		return -1;
+	report->metrics = top->record.metrics;
+	options->stdio |= report->json || report->separator;
+	if (choose_rows(report))
+		return -1;
+	options->filter = fn_options__filter(&report->options);
+	return fn_top__run(options, fds);
+}
+
+static int cmd_functions_top2(int argc, const char **argv)
+{
+	struct top top = {};
+	struct fn_top_options options = {
+		.delay = 2, .last = 30, .record = record_for_top, .read = read_for_top,
+		.print = print_for_top, .note = note_for_top, .choose = choose_for_top,
+		.data = &top,
+	};
+	struct option *shared = table_options(&top.report), *all = NULL;
+	const struct option own[] = {
+	OPT_GROUP("Tables:"),
+	OPT_VALUE('d', "delay", &options.delay, "seconds",
+		  "seconds from one table to the next (default: 2)", parse_delay),
+	OPT_VALUE(0, "last", &options.last, "seconds",
+		  "seconds that a table covers (default: 30; 0: all since the start)", parse_last),
+	OPT_UINTEGER(0, "count", &options.count, "end after this number of tables"),
+	OPT_BOOLEAN(0, "stdio", &options.stdio,
+		    "print one table after the other, as without a terminal"),
+	OPT_END()
+	};
+	int ret = -1;
+
+	/* -c belongs to perf record, and -d is a delay. */
+	for (struct option *opt = shared; opt && opt->type != OPTION_END; opt++) {
+		if (opt->short_name == 'c' || opt->short_name == 'd')
+			opt->short_name = 0;
+	}
+	all = shared ? join_options(own, shared) : NULL;
+	if (all)
+		ret = run_top(&top, &options, argc, argv, all);
+	perf_cpu_map__put(top.report.options.cpus);
+	fn_record__exit(&top.record);
+	free(top.report.titles);
+	free(top.sort);
+	free(all);
+	free(shared);
+	return ret;
+}
+
 static void print_no_command(const char *name)
 {
 	char *printable = function_text__printable(name);
@@ -916,12 +1228,14 @@ int cmd_functions2(int argc, const char **argv)
 	bool tui_is_default = use_browser == 1;
 	int ret = -1;
 
-	if (argc > 1 && (!strcmp(argv[1], "record") || !strcmp(argv[1], "rec") || !strcmp(argv[1], "top")))
-		return cmd_functions(argc, argv);
 	use_browser = 0;
 	argc = parse_options_subcommand(argc, argv, options, functions_subcommands, functions_usage,
 					PARSE_OPT_STOP_AT_NON_OPTION);
-	if (argc && strlen(argv[0]) > 2 && strstarts("report", argv[0]))
+	if (argc && strlen(argv[0]) > 2 && strstarts("record", argv[0]))
+		ret = cmd_functions_record2(argc, argv);
+	else if (argc && !strcmp("top", argv[0]))
+		ret = cmd_functions_top2(argc, argv);
+	else if (argc && strlen(argv[0]) > 2 && strstarts("report", argv[0]))
 		ret = cmd_functions_report2(argc, argv, tui_is_default);
 	else if (argc)
 		print_no_command(argv[0]);

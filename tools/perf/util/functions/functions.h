@@ -668,10 +668,12 @@ struct fn_view {
 	const char *time;		/* BEGIN,END in seconds, NULL: all */
 	bool is_continued;		/* the same fields as the table before */
 	int width;			/* of the screen, 0: none */
+	int sort;			/* the column that has sorted the rows, -1: their names */
 };
 
 /* Chooses and sorts the rows. @sort: a column, -1: by name. */
 int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit);
+void fn_view__sort(struct fn_view *view, int sort);
 void fn_view__exit(struct fn_view *view);
 
 #define FN_CELL_SIZE	40
@@ -776,6 +778,60 @@ struct fn_compare_options {
 
 /* Returns the exit status: 0, 2 if a change is beyond a limit of --fail-on, or negative. */
 int fn_compare(const struct fn_compare_options *compare, struct fn_options *options);
+
+/* ui/browsers/functions.c: @annotate shows the code of a row, or returns why not */
+#ifdef HAVE_SLANG_SUPPORT
+int fn_view__browse(struct fn_view *view, const char *notes,
+		    const char *(*annotate)(void *data, const struct fn_row *row), void *data);
+#else
+static inline int fn_view__browse(struct fn_view *view __maybe_unused,
+				  const char *notes __maybe_unused,
+				  const char *(*annotate)(void *, const struct fn_row *)
+				  __maybe_unused, void *data __maybe_unused)
+{
+	return 0;
+}
+#endif
+
+/* top.c: tables of what runs now */
+#define FN_TOP_LEAST_DELAY	0.1
+#define FN_TOP_MOST_SECONDS	1e6
+
+struct fn_top;
+
+/* Where a table is printed, and the time that it covers in ns of the recording. */
+struct fn_screen {
+	FILE *fp;
+	unsigned int nr_rows;	/* 0: all */
+	int width;		/* 0: there is no screen */
+	u64 begin, end;
+};
+
+struct fn_top_options {
+	double delay;		/* seconds from one table to the next */
+	double last;		/* seconds that a table covers, 0: all */
+	unsigned int count;	/* of tables, 0: no end */
+	bool stdio;
+	const char *filter;	/* the option that chooses samples, NULL: none */
+	/*
+	 * Records to stdout until there is a signal, in a process of its own, with messages to the
+	 * file @said. A command of it must not touch the screen if there is one.
+	 */
+	int (*record)(void *data, int said, bool has_screen);
+	/* Reads what is recorded from stdin, with fn_top__is_due(), fn_top__take(), and @top. */
+	int (*read)(void *data, struct fn_top *top);
+	int (*print)(void *data, const struct fn_table *table, const struct fn_screen *screen);
+	/* Prints the notes about the last table. */
+	void (*note)(void *data, const struct fn_table *table);
+	/* Applies the answer to a key. Returns NULL, or why not, to be freed. */
+	char *(*choose)(void *data, const struct fn_table *table, char key, const char *text);
+	void *data;
+};
+
+/* Returns the exit status of the command that perf record has run or its own, or -1. */
+int fn_top__run(const struct fn_top_options *options, const int control[2]);
+bool fn_top__is_due(void *top);
+int fn_top__take(void *top, struct fn_table *table, u64 begin, u64 end);
 
 /* builtin-functions.c, for compare.c: the fields of -F, NULL after a message. */
 int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr);

@@ -339,13 +339,29 @@ static bool has_interval(const struct fn_view *view, unsigned int field)
 	return view->with_ci && !view->columns->columns[view->fields[field]].is_count;
 }
 
+/* On a screen, the title of the column that sorts has a mark. */
+static int add_title(const struct fn_view *view, struct fn_text *text, int column)
+{
+	const char *title = column < 0 ? view->table->by : view->columns->columns[column].title;
+	char *marked;
+	int err;
+
+	if (!view->width || column != view->sort)
+		return fn_text__cell(text, title, NULL);
+	if (asprintf(&marked, "%s*", title) < 0)
+		return -ENOMEM;
+	err = fn_text__cell(text, marked, NULL);
+	free(marked);
+	return err;
+}
+
 static int add_cells(const struct fn_view *view, struct fn_text *text, char **labels)
 {
 	char buf[2 * FN_CELL_SIZE];
-	int err = fn_text__cell(text, view->table->by, NULL);
+	int err = add_title(view, text, -1);
 
 	for (unsigned int i = 0; !err && i < view->nr_fields; i++) {
-		err = fn_text__cell(text, view->columns->columns[view->fields[i]].title, NULL);
+		err = add_title(view, text, view->fields[i]);
 		if (!err && has_interval(view, i))
 			err = fn_text__cell(text, "95 %", NULL);
 	}
@@ -583,6 +599,15 @@ struct order {
 	int column;
 };
 
+/* The rows of a table are sorted by name. */
+static int compare_names(const void *one, const void *other, void *data __maybe_unused)
+{
+	const struct fn_row *a = *(const struct fn_row *const *)one;
+	const struct fn_row *b = *(const struct fn_row *const *)other;
+
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
 static int compare_by(const void *one, const void *other, void *data)
 {
 	const struct fn_row *a = *(const struct fn_row *const *)one;
@@ -596,7 +621,7 @@ static int compare_by(const void *one, const void *other, void *data)
 		return has_x ? -1 : 1;
 	if (has_x && x->value != y->value)
 		return x->value > y->value ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	return compare_names(one, other, NULL);
 }
 
 /*
@@ -623,10 +648,17 @@ bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row 
 	return !(100 * own >= percent * whole);
 }
 
-int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit)
+void fn_view__sort(struct fn_view *view, int sort)
 {
 	struct order order = { .columns = view->columns, .column = sort };
 
+	view->sort = sort;
+	qsort_r(view->rows, view->nr_rows, sizeof(*view->rows),
+		sort < 0 ? compare_names : compare_by, &order);
+}
+
+int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit)
+{
 	view->rows = calloc(view->table->nr_rows ?: 1, sizeof(*view->rows));
 	view->nr_rows = 0;
 	if (!view->rows)
@@ -636,8 +668,7 @@ int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, siz
 		    !fn_columns__is_small(view->columns, view->table->rows[i], percent_limit))
 			view->rows[view->nr_rows++] = view->table->rows[i];
 	}
-	if (sort >= 0)
-		qsort_r(view->rows, view->nr_rows, sizeof(*view->rows), compare_by, &order);
+	fn_view__sort(view, sort);
 	if (limit)
 		view->nr_rows = min(view->nr_rows, limit);
 	return 0;

@@ -28,6 +28,7 @@
 #include "../strlist.h"
 #include "../thread_map.h"
 #include "../util.h"
+#include "functions.h"
 #include "record.h"
 #include "text.h"
 

@@ -4,15 +4,8 @@
 
 #include <stdbool.h>
 
+struct fn_groups;
 struct option;
-struct strlist;
-
-/* Events to record: groups which the counters can hold, each led by cycles. */
-struct fn_groups {
-	struct strlist **group;
-	unsigned int nr;
-	const char *modifiers;		/* as in cycles:u */
-};
 
 /* The command that records. */
 struct fn_recorder {
@@ -45,7 +38,5 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 		    const struct fn_recorder *recorder, int argc, const char **argv);
 void fn_record__explain(const struct fn_record *record);
 void fn_record__exit(struct fn_record *record);
-
-bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events);
 
 #endif /* __PERF_FUNCTIONS_RECORD_H */
