@@ -31,6 +31,7 @@ struct fn_table;
 struct hashmap;
 struct machine;
 struct map;
+struct option;
 struct perf_cpu_map;
 struct perf_env;
 struct perf_event_attr;
@@ -84,6 +85,8 @@ bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 bool fn_event__is_branch(const char *name);
 /* The number of the PMU of a kind of cores, 0 if the attr names none. */
 u32 fn_event__core(const struct perf_event_attr *attr);
+/* Encodes the terms of an event in perf's tables. */
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 enum fn_vendor fn_cpu__vendor(const char *cpu);
 const char *fn_vendor__name(enum fn_vendor vendor);
 
@@ -753,7 +756,40 @@ struct fn_groups {
 
 /* Adds the events of metrics to empty groups. Returns 0, or an error after a message. */
 int fn_metrics__add_groups(struct fn_groups *groups, const char *names);
-/* record.c: whether the counters can hold events beside cycles. */
+
+/* record.c: how to call perf record */
+/* The command that records. */
+struct fn_recorder {
+	const char *const *usage;
+	/* Its own options, NULL if none. They take names away from those of perf record. */
+	const struct option *options;
+	/* Options of perf record that it refuses; NULL: none. */
+	const char *const *without;
+	/* Arguments to add before and after those of the user; NULL: none. */
+	const char *const *defaults;
+	const char *const *arguments;
+	/* Adds the events of -M; prints a message if there are none. */
+	int (*add_metrics)(struct fn_groups *groups, const char *names);
+};
+
+/* How to call cmd_record(). */
+struct fn_record {
+	int argc;
+	const char **argv;
+	/* Those of perf record, and of this command, which have no effect any more. */
+	struct option *options;
+	char *events;
+	bool has_own_events;		/* of -e */
+	char count[24];			/* of --period */
+	const char *metrics;		/* of -M, NULL: none */
+	const char *output;		/* NULL: a pipe of the command's own */
+};
+
+int fn_record__init(struct fn_record *record, const struct option *options,
+		    const struct fn_recorder *recorder, int argc, const char **argv);
+void fn_record__explain(const struct fn_record *record);
+void fn_record__exit(struct fn_record *record);
+/* Whether the counters can hold events beside cycles. */
 bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events);
 
 /* A metric of perf's tables. NULL: this perf cannot parse it. */

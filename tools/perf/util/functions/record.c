@@ -29,7 +29,6 @@
 #include "../thread_map.h"
 #include "../util.h"
 #include "functions.h"
-#include "record.h"
 #include "text.h"
 
 /* Events of the leader. The second one is with --windows-only, the third one without windows. */
