@@ -18,7 +18,7 @@ from .table import (
     Table,
     check_folder,
     file_of,
-    has_window,
+    has_any,
     is_diff,
     is_regular,
     is_stdout,
@@ -31,9 +31,8 @@ from .table import (
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = "symbol dso comm thread process cpu pmu srcline callchain cgroup".split()
-# options for `perf functions report` that choose windows, the place of symbols ...
+# options for `perf functions report` that choose samples, the place of symbols ...
 COLLECT = (
-    ("--share", "MODE", "windows that count: auto, none or discard"),
     ("--comms", "LIST", "only these comms"),
     ("--pid", "LIST", "only these processes"),
     ("--tid", "LIST", "only these threads"),
@@ -352,7 +351,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
 
 
 def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Iterator[Table]:
-    """Yields the table of each interval that has windows, with its "time"."""
+    """Yields the table of each interval that has observations, with its "time"."""
     if not arguments.source:
         yield from perf.tables(arguments.inputs, *by, f"--interval={arguments.interval:.9f}")
         return
@@ -361,7 +360,7 @@ def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> I
             file.write(text)
             file.flush()
             table = perf.table_of_sums(file.name, what="reading intervals")
-        if has_window(table):
+        if has_any(table):
             yield {**table, "time": time}
 
 
@@ -552,7 +551,7 @@ def labelled(
             file.write(text)
             file.flush()
             table = perf.table_of_sums(file.name, what=f"metrics of {place['host']}")
-        if has_window(table):
+        if has_any(table):
             yield place, table
 
 

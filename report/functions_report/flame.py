@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A tree of call chains for a flame graph: nodes as wide as their cycles, with perf's metrics.
 
-The metrics of an inner node are those of all windows below it. perf makes them: chains that are
-cut at one depth (counted from the outermost caller) are a partition of all windows, so their sums
-are a table like any other. But these windows begin and end in the same chain. One that goes from a
-callee to another one was below the node, too: it is in the row of --children, which the node has
-if all windows of this row end below it.
+The metrics of an inner node are those of all observations below it. perf makes them: chains that
+are cut at one depth (counted from the outermost caller) are a partition of all observations, so
+their sums are a table like any other. But a window begins and ends in the same chain. One that goes
+from a callee to another one was below the node, too: it is in the row of --children, which the node
+has if all observations of this row are below it.
 """
 
 import tempfile
@@ -14,28 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Perf, Table
+from .sums import cut
+from .table import Perf, Table, value_of
 
 Node = dict[str, Any]
 ALL = "all"
-OF_ROW = "windows", "metrics", "intervals", "weak"  # members of a row that a node has
+OF_ROW = "observations", "metrics"  # members of a row that a node has
 
 
 def node(row: Table, name: str, event: str | None) -> Node:
     """Returns the node of a row of a table; event: the one whose count is the width."""
     return {
         "name": name,
-        "value": row["events"][event]["count"],
+        "value": value_of(row["events"].get(event)),
         **{key: row[key] for key in OF_ROW},
         "is_inner": False,  # set when a longer chain is seen
         "children": [],
     }
 
 
-def empty(windows: Table) -> Node:
+def empty(table: Table) -> Node:
     """Returns a root without metrics."""
-    values = {"metrics": {}, "intervals": {}, "weak": [], "windows": windows}
-    return {"name": ALL, "value": 0, **values, "is_inner": False, "children": []}
+    row = {"events": {}, "observations": table["observations"], "metrics": {}}
+    return node(row, ALL, None)
 
 
 def is_all(row: Table) -> bool:
@@ -45,10 +46,10 @@ def is_all(row: Table) -> bool:
 
 def of_table(table: Table) -> tuple[str | None, Node]:
     """The event that is the width, and a tree of one level: the rows of a table."""
-    event, rows = table["width"], table["functions"]
+    event, rows = table.get("width"), table["functions"]
     if table["by"] == "children":  # callers include the windows of their callees
         rows = [row for row in rows if is_all(row)]
-    root = empty(table["windows"])
+    root = empty(table)
     children = [node(row, row["label"], event) for row in rows]
     root["value"] = sum(child["value"] for child in children)
     root["children"] = [child for child in children if child["value"]]
@@ -61,7 +62,7 @@ def add_level(above: dict[str, Node], table: Table, depth: int) -> dict[str, Nod
     for row in table["functions"]:
         callee, _, callers = row["symbol"].partition(";")
         if row["symbol"].count(";") == depth - 1:  # a shorter chain has its node
-            level[row["symbol"]] = child = node(row, callee, table["width"])
+            level[row["symbol"]] = child = node(row, callee, table.get("width"))
             above[callers]["is_inner"] = True
             if child["value"]:
                 above[callers]["children"].append(child)
@@ -89,19 +90,19 @@ def make_inclusive(nodes: dict[str, Node], rows: dict[str, Table]) -> None:
     """Gives inner nodes the rows of their functions with all that they call, in place of their
     chains'.
 
-    A row is a node's if all its windows end below this node: the function is called on no other
+    A row is a node's if all its observations are below this node: the function is called on no other
     path, and none of its chains was cut. Of a recursion the first call has the row.
     """
     places: dict[str, list[Node]] = {}
     for chain, one in nodes.items():
         name, *callers = chain.split(";")
-        if one["windows"]["samples"] and name not in callers:
+        if any(one["observations"].values()) and name not in callers:
             places.setdefault(name, []).append(one)
     for name, row in rows.items():
         one, *others = places.get(name, [None])
         if not one or others or not one["is_inner"]:
             continue
-        if row["windows"]["matched"] and one["windows"]["samples"] == row["windows"]["samples"]:
+        if one["observations"] == row["observations"]:
             one.update({key: row[key] for key in OF_ROW})
 
 
@@ -123,20 +124,20 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
     with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
         file = Path(folder) / "chains.sums"
         perf.sums(inputs, file, *options, what="reading the call chains")
-        warnings = list(perf.warnings)
+        warnings, whole = list(perf.warnings), file.read_bytes()
 
-        def cut(depth: int) -> Table:
-            what = f"metrics of call chains, depth {depth}"
-            return perf.table_of_sums(file, f"--depth={depth}", what=what)
+        def table_at(depth: int) -> Table:
+            file.write_bytes(cut(whole, depth))
+            return perf.table_of_sums(file, what=f"metrics of call chains, depth {depth}")
 
-        table, depth = cut(0), 0
-        event, rows = table["width"], table["functions"]
-        root = node(rows[0], ALL, event) if rows else empty(table["windows"])
+        table, depth = table_at(0), 0
+        event, rows = table.get("width"), table["functions"]
+        root = node(rows[0], ALL, event) if rows else empty(table)
         level = {"": root}
         nodes = dict(level)
         while level:
             depth += 1
-            level = add_level(level, cut(depth), depth)
+            level = add_level(level, table_at(depth), depth)
             nodes.update(level)
     perf.warnings[:] = warnings  # those of a cut table name a file that nobody knows
     if root["is_inner"]:

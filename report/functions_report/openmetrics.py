@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, write_output
+from .table import Table, is_weak, value_of, write_output
 
 PREFIX = "perf_functions_"
 Labels = dict[str, str]
-# windows of a function: name, family, meaning and unit
-WINDOWS = (
-    ("opened", "opening_samples", "Samples that end a long interval", "samples"),
-    ("samples", "windows", "Windows", "windows"),
-    ("matched", "matched_windows", "Windows that count", "windows"),
+# observations of a function: name, family, meaning and unit
+OBSERVATIONS = (
+    ("samples", "samples", "Samples of events", "samples"),
+    ("windows", "windows", "Windows in one function", "windows"),
+    ("branches", "paths", "Paths of branch records", "paths"),
 )
 
 
@@ -52,7 +52,7 @@ def family_name(column: Table) -> str:
 
 def key(function: Table) -> tuple:
     """Returns the identity of a function in all tables of a store."""
-    return function["symbol"], function["dso"], function["address"]
+    return function["symbol"], function["dso"], function.get("address")
 
 
 def label_names(by: str) -> tuple[str, str, str]:
@@ -62,8 +62,8 @@ def label_names(by: str) -> tuple[str, str, str]:
 
 def labels(by: str, function: Table) -> Labels:
     """Returns the labels of a row; one without a value is left out."""
-    address = function["address"]
-    values = function["symbol"], function["dso"], "" if address is None else f"{address:#x}"
+    address = function.get("address")
+    values = function["symbol"], function["dso"], "" if address is None else f"{int(address):#x}"
     return {name: value for name, value in zip(label_names(by), values) if value}
 
 
@@ -97,15 +97,17 @@ class Families:
         return self.families.values()
 
     def add_counts(self, where: Labels, events: Iterable[Table], function: Table) -> None:
-        """Adds the windows and events of one function."""
-        for key_of, name, meaning, unit in WINDOWS:
-            self.add(PREFIX + name, meaning, unit, where, function["windows"][key_of])
+        """Adds the observations and events of one function."""
+        for source, name, meaning, unit in OBSERVATIONS:
+            if source in function["observations"]:
+                number = function["observations"][source]
+                self.add(PREFIX + name, meaning, unit, where, number)
         for event in events:
-            count = function["events"][event["name"]]["count"]
+            count = value_of(function["events"][event["name"]])
             is_time = event["unit"] == "nanoseconds"
             self.add(
                 PREFIX + "events",
-                "Events of the recording, as estimated from its windows or samples",
+                "Events of the recording, as estimated",
                 "seconds" if is_time else event["unit"],
                 {**where, "event": event["name"]},
                 count / 10**9 if is_time else count,
@@ -115,27 +117,22 @@ class Families:
         """Adds the metrics of one function, those that it has, their intervals and marks."""
         for column in columns:
             name = family_name(column)
-            unit = "percent" if column["unit"] == "percent" else ""
+            unit = "percent" if column["unit"] == "%" else ""
             value = function["metrics"].get(column["name"])
             if column["role"] == "count" or value is None:
                 continue
             here = {**where, "column": column["name"]}
-            self.add(name, column["meaning"], unit, here, value)
-            ends = function["intervals"].get(column["name"]) or ()
-            for end, bound in zip(("low", "high"), ends):
-                self.add(
-                    f"{name}_{end}",
-                    f"{column['meaning']}: {end} end of the 95 % interval",
-                    unit,
-                    here,
-                    bound,
-                )
+            self.add(name, column["meaning"], unit, here, value["value"])
+            for end in "low", "high":
+                if value.get(end) is not None:
+                    meaning = f"{column['meaning']}: {end} end of the 95 % interval"
+                    self.add(f"{name}_{end}", meaning, unit, here, value[end])
             self.add(
                 f"{name}_weak",
                 f"{column['meaning']}: 1 if the value is weak",
                 "",
                 here,
-                int(column["name"] in function["weak"]),
+                int(is_weak(value)),
             )
 
 

@@ -20,7 +20,6 @@ TOP = Path(__file__).resolve().parent.parent.parent
 TEMPLATE = TOP / "build/report/template.html"
 DATA, TITLE = "@DATA@", "@TITLE@"
 DEEPEST = 20000
-VALUES = "metrics", "intervals", "weak"  # members of a row
 TIMELINE_ROWS = 100  # most functions with a timeline, which is the largest part of a page
 # characters that mean something in HTML or end a line in a script
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -42,8 +41,8 @@ def members(item: Table, *names: str) -> Table:
 
 def table_data(table: Table) -> Table:
     """A table for the page, without what the page does not show."""
-    names = "by", "inline", "groups", "throttled", "lost", "columns", "windows", "samples"
-    of_row = "label", "symbol", "dso", "windows", "samples", "events", *VALUES
+    names = "by", "inline", "sets", "throttled", "lost", "columns", "observations"
+    of_row = "label", "symbol", "dso", "observations", "events", "metrics"
     rows = [members(function, *of_row) for function in table["functions"]]
     return {**members(table, *names), "rows": rows}
 
@@ -62,7 +61,7 @@ def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Tabl
         times.append(interval["time"])
         for function, cells in zip(functions, rows):
             one = found.get(key(function))
-            cells.append(members(one, *VALUES) if one else None)
+            cells.append(members(one, "metrics") if one else None)
     return {"times": times, "rows": rows, "dates": dates}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, is_diff, write_output
+from .table import Table, is_diff, is_weak, value_of, write_output
 
 FORMATS = (".png", ".svg")
 # widths of one and of both columns of a page, in inches
@@ -54,41 +54,46 @@ def chosen(table: Table, fields: Sequence[str] | None) -> list[Table]:
     return [by_name[field] for field in fields]
 
 
-def ends(value: float, interval: Sequence[float]) -> list[list[float]]:
-    """Returns how far an interval reaches to both sides of a value."""
-    return [[max(0, value - interval[0])], [max(0, interval[1] - value)]]
+def ends(estimate: Table) -> list[list[float]]:
+    """Returns how far the interval of an estimate reaches to both sides of its value."""
+    value = estimate["value"]
+    low, high = estimate.get("low"), estimate.get("high")
+    return [
+        [0 if low is None else max(0, value - low)],
+        [0 if high is None else max(0, high - value)],
+    ]
 
 
 def draw_values(axes: Any, column: Table, rows: Sequence[Table]) -> None:
     """Bars of the values; weak ones are hatched."""
     name = column["name"]
     for at, row in enumerate(rows):
-        value, interval = row["metrics"].get(name), row["intervals"].get(name)
+        value = row["metrics"].get(name)
         if value is None:
             axes.text(0, at, " –", va="center")
             continue
         color = SHARE if column["role"] in ("share", "count") else RATE
-        weak = name in row["weak"]
+        weak = is_weak(value)
         axes.barh(
             at,
-            value,
+            value["value"],
             height=0.7,
             color="white" if weak else color,
             edgecolor=color,
             hatch="////" if weak else None,
             linewidth=0.6,
         )
-        if interval:
+        if "low" in value:
             axes.errorbar(
-                value,
+                value["value"],
                 at,
-                xerr=ends(value, interval),
+                xerr=ends(value),
                 color="black",
                 elinewidth=0.7,
                 capsize=1.5,
                 capthick=0.7,
             )
-    if all((row["metrics"].get(name) or 0) >= 0 for row in rows):
+    if all(value_of(row["metrics"].get(name)) >= 0 for row in rows):
         axes.set_xlim(left=0)
 
 
@@ -100,12 +105,12 @@ def draw_changes(axes: Any, column: Table, rows: Sequence[Table]) -> None:
         if not one or one["change"] is None:
             axes.text(0, at, " –" if row["status"] == "both" else f" {row['status']}", va="center")
             continue
-        change, interval = one["change"], one["interval"] or [one["change"]] * 2
-        color = MORE if change > 0 else LESS
+        change = one["change"]
+        color = MORE if change["value"] > 0 else LESS
         axes.errorbar(
-            change,
+            change["value"],
             at,
-            xerr=ends(change, interval),
+            xerr=ends(change),
             fmt="o",
             markersize=3.5,
             color=color,
@@ -136,9 +141,7 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
         for axes, column in zip(all_axes, columns):
             (draw_changes if is_diff(table) else draw_values)(axes, column, rows)
             axes.set_title(column["name"])
-            axes.set_xlabel(
-                "change" if is_diff(table) else "%" if column["unit"] == "percent" else ""
-            )
+            axes.set_xlabel("change" if is_diff(table) else "%" if column["unit"] == "%" else "")
             axes.margins(y=0.5 / len(rows))
             axes.locator_params(axis="x", nbins=4)
         all_axes[0].set_yticks(range(len(rows)), [short(row["label"]) for row in rows])

@@ -2,8 +2,9 @@
 """Keeps sums in PostgreSQL, per build, host and time: a continuous profile.
 
 A sums file (perf-functions(1), SUMS FILE) is kept in two parts: the lines whose numbers add up, and
-its kind, the other lines. The database adds up files of one kind, perf those of several. Lines are
-kept as bytes, as they are in the file, for names have no encoding. Numbers are exact.
+its kind, the other lines. The database adds up files of one kind, perf those of several. What is
+true of an event in one file is true in the sum, so the largest of these numbers counts. Lines are
+kept as bytes, as they are in the file, for names have no encoding.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from . import ReportError, sums
 from .database import database
 from .table import file_of
 
-VERSION = 2
+VERSION = 3
 SCHEMA = f"""
 create schema perf_functions;
 create table perf_functions.version (version integer not null);
@@ -42,7 +43,7 @@ create table perf_functions.sums (
 	profile bigint not null references perf_functions.profile on delete cascade,
 	place integer not null,
 	name bytea not null,
-	numbers numeric(58, 0)[] not null
+	numbers double precision[] not null
 );
 create index on perf_functions.sums (profile);
 """
@@ -59,7 +60,8 @@ and (%(until)s::timestamptz is null or time < %(until)s)
 KINDS = f"select kind {ASKED} group by kind order by min(id)"
 TOTALS = f"""
 select place, name, array_agg(total order by number) from (
-	select place, name, number, sum(value) as total
+	select place, name, number, case when name >= 'event' and name < 'evenu'
+		then max(value) else sum(value) end as total
 	from perf_functions.sums, unnest(numbers) with ordinality as n (value, number)
 	where profile in (select id {ASKED} and kind = %(kind)s) group by place, name, number
 ) t group by place, name
@@ -165,7 +167,7 @@ def check_schema(cursor, create: bool) -> None:
 
 
 # words that begin lines with numbers, in their order in the file, and how many words are the name
-NUMBERED = {b"lost": 1, b"throttled": 1, b"windows": 1, b"long": 1, b"sums": 4}
+NUMBERED = {b"lost": 1, b"throttled": 1, b"event": 2, b"windows": 1, b"longs": 1, b"row": 4}
 
 
 def split(text: bytes) -> tuple[bytes, list[tuple[int, bytes, list[bytes]]]]:
@@ -191,7 +193,7 @@ def join(kind: bytes, rows: list[tuple]) -> bytes:
     """Makes a sums file of its parts."""
     lines: list[list[bytes]] = [[line] for line in io.BytesIO(kind)]
     for place, name, numbers in sorted(rows, key=order):
-        words = bytes(name), *(b"%d" % int(number) for number in numbers)
+        words = bytes(name), *(b"%.17g" % number for number in numbers)
         lines[place].insert(-1, b"\t".join(words) + b"\n")
     return b"".join(line for place in lines for line in place)
 

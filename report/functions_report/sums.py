@@ -19,7 +19,21 @@ Part = tuple[bytes, frozenset[str]]  # a sums file, and perf's messages about wh
 MAGIC = b"perf-function-sums "
 STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 # sums do not have them
-NOTES = ": ignored, because |: some inputs have share mode |: no samples that end a window: "
+NOTES = ": ignored, because |: no samples that end a window: "
+
+
+def cut(text: bytes, depth: int) -> bytes:
+    """Cuts call chains to this many functions, from the outermost caller; 0: all are one row.
+
+    A sums file may have several rows of one name: perf adds them up.
+    """
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines):
+        if line.startswith(b"row\t"):
+            word, chain, _, _, values = line.split(b"\t", 4)
+            name = b";".join(chain.split(b";")[-depth:]) if depth else b"[all]"
+            lines[number] = b"\t".join((word, name, b"", b"-", values))
+    return b"\n".join(lines)
 
 
 def reason(output: str) -> str:

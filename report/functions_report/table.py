@@ -20,7 +20,7 @@ from .progress import Progress, printable
 from .sums import why_unknown
 
 Table = dict[str, Any]
-VERSION = 2  # of the JSON
+VERSION = 3  # of the JSON
 # that names of events end with
 UNITS = "cycles|instructions|faults|misses|loads|stores|references|branches|switches|migrations"
 
@@ -142,24 +142,17 @@ def is_stream(name: str) -> bool:
 
 
 def checked(table: Table) -> Table:
-    """The table, in which no whole number is a string. Raises ValueError if it is of another
-    version, or lacks what is needed of it."""
+    """The table. Raises ValueError if it is of another version, or lacks what is needed of it."""
     need(table, "version")
     if table["version"] != VERSION:
         raise ValueError(f"it has version {table['version']}, not {VERSION}")
-    need_all(table)
-    for recorded in (table["before"], table["after"]) if is_diff(table) else (table,):
-        for name in {"groups", "throttled", "lost", "windows"} & recorded.keys():
-            recorded[name] = whole(recorded[name])
+    need(table, "by", "inline", "columns", "functions")
+    for column in table["columns"]:
+        need(column, "name", "meaning", "unit", "role", "digits")
     for function in table["functions"]:
-        for name in {"address", "windows"} & function.keys():
-            function[name] = whole(function[name])
+        need(function, "label", "symbol", "dso", "metrics")
+    (check_comparison if is_diff(table) else check_table)(table)
     return table
-
-
-# members of a function, of a table and of a comparison
-OF_FUNCTION = "label", "symbol", "dso", "address", "metrics"
-OF_ROW = *OF_FUNCTION, "windows", "samples", "events", "intervals", "weak"
 
 
 def need(item: Table, *names: str) -> None:
@@ -169,45 +162,42 @@ def need(item: Table, *names: str) -> None:
         raise ValueError(f"there is no {', '.join(missing)}")
 
 
-def need_all(table: Table) -> None:
-    """Raises ValueError if a table or a comparison lacks what some output needs of it."""
-    need(table, "by", "inline", "columns", "functions")
-    for column in table["columns"]:
-        need(column, "name", "meaning", "unit", "role", "digits")
-    if is_diff(table):
-        need(table, "after")
-        for side in table["before"], table["after"]:
-            need(side, "groups", "throttled", "lost")
-        for function in table["functions"]:
-            need(function, *OF_FUNCTION, "status")
-            for change in function["metrics"].values():
-                need(change, "before", "after", "change", "interval", "significant")
-        return
-    need(table, "groups", "throttled", "lost", "windows", "samples", "events", "width")
+def check_comparison(table: Table) -> None:
+    """Raises ValueError if a comparison lacks what some output needs of it."""
+    need(table, "after")
+    for side in table["before"], table["after"]:
+        need(side, "sets", "throttled", "lost")
+    for function in table["functions"]:
+        need(function, "status")
+        for change in function["metrics"].values():
+            need(change, "before", "after", "change", "significant")
+
+
+def check_table(table: Table) -> None:
+    """The same of a table."""
+    need(table, "sets", "throttled", "lost", "observations", "events")
     for event in table["events"]:
         need(event, "name", "unit")
-    events = [event["name"] for event in table["events"]]
     for function in table["functions"]:
-        need(function, *OF_ROW)
-        need(function["windows"], "opened", "samples", "matched", "discarded")
-        need(function["events"], *events)
-        for event in events:
-            need(function["events"][event], "count")
-    need(table["windows"], "samples", "matched", "discarded")
+        need(function, "observations", "events")
+        need(function["events"], *(event["name"] for event in table["events"]))
+        for estimate in (*function["events"].values(), *function["metrics"].values()):
+            need(estimate or {"value": None}, "value")
 
 
-def whole(item: Any) -> Any:
-    """Whole numbers as numbers, also those that JSON has as strings."""
-    if isinstance(item, dict):
-        return {name: value if name == "events" else whole(value) for name, value in item.items()}
-    if isinstance(item, list):
-        return [*map(whole, item)]
-    return int(item) if isinstance(item, str) and item.isdecimal() else item
+def value_of(estimate: Table | None) -> float:
+    """Returns an estimate, 0 if there is none."""
+    return estimate["value"] if estimate else 0
 
 
-def has_window(table: Table) -> bool:
-    """Returns whether a table has a window, or a sample of an event that samples itself."""
-    return bool(table["windows"]["samples"] or table["samples"])
+def is_weak(estimate: Table | None) -> bool:
+    """Returns whether an estimate is not to be relied on."""
+    return bool(estimate) and estimate.get("mark") == "weak"
+
+
+def has_any(table: Table) -> bool:
+    """Returns whether a table has an observation."""
+    return any(table["observations"].values())
 
 
 def unit_of(table: Table, event: str | None) -> str:

@@ -77,25 +77,14 @@ def build(folder: Path) -> Path:
 
 
 def sums_seeds(folder: Path) -> None:
-    """Writes sums files of one group and of two."""
-    begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
-    one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
-    counts, values = "9\t7", "2100\t700\t630000\t210000\t70000"
-    intervals = sumsfile.intervals(2, [(300, 100)] * 3, [(999700, 300000)] * 2) + "\n"
-
-    def rows(opened: str, begun: str, of_begun: str) -> str:
-        return "".join(
-            f"sums\t{name}\t/x\t-\t{opened}\t{counts}\t5\t{begun}\t{values}\t{of_begun}\n"
-            for name in ("f", "g")
-        )
-
-    auto = rows("8", "8\t6", "2400\t900\t810000\t210000\t90000")
-    none = rows("0", "0\t0", "0" + 4 * "\t0")
-
-    two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
-    # their first byte chooses options
-    (folder / "one").write_text(f"\0{begin}{one}{intervals}{auto}end\n")
-    (folder / "two").write_text(f"\0{begin}{one}{intervals}{auto}{two}{none}end\n")
+    """Writes sums files of one set and of two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    events, short, long = ("cycles", "instructions"), [(300, 100)] * 3, [(999700, 300000)] * 2
+    samples = sumsfile.sample_set({"cycles": {"f": [1000] * 5}, "faults": {"f": [10] * 3}})
+    for name, even, more in ("one", 0, ""), ("two", 2, samples):
+        windows = sumsfile.window_set(events, {"f": short, "g": short}, long, even)
+        text = f"{sumsfile.HEAD}cpu\tcpu slots=4\n{windows}{more}end\n"
+        (folder / name).write_text(f"\0{text}")  # the first byte chooses options
 
 
 def recording_seeds(folder: Path) -> None:

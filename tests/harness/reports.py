@@ -3,12 +3,12 @@
 
 import json
 import random
-import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.harness import sumsfile
 from tests.harness.env import CHECK, TOP, must, run
 
 DATA = CHECK / "report"
@@ -20,13 +20,10 @@ NAMES = [
     for noun in ("block", "line", "tree", "Word", "page", "list")
 ]
 EVENTS = ("cycles", "branch-misses", "cache-misses", "instructions")  # leader, then by name
-PERCENT, PER_1000 = "percent", "events per 1000 instructions"
+PERCENT, PER_1000 = "%", "1/KI"
 COLUMNS = (
-    ("#", "window samples", "windows", "count", 0, "samples", None, 1),
-    (
-        *("CPI", "cycles per instruction", "cycles per instruction", "rate", 1),
-        *("cycles", "instructions", 1),
-    ),
+    ("#", "windows", "", "count", 0, "windows", None, 1),
+    ("CPI", "cycles per instruction", "", "rate", 1, "cycles", "instructions", 1),
     (
         *("BM/KI", "branch mispredicts per 1000 instructions", PER_1000, "rate", 1),
         *("branch-misses", "instructions", 1000),
@@ -38,18 +35,14 @@ COLUMNS = (
     ("%CY", "share of the cycles", PERCENT, "share", 1, "cycles", "total", 100),
     ("%I", "share of the instructions", PERCENT, "share", 1, "instructions", "total", 100),
     ("%BM", "share of the branch mispredicts", PERCENT, "share", 1, "branch-misses", "total", 100),
-    ("DIS", "windows that began elsewhere", PERCENT, "discarded", 1, "discarded", "samples", 100),
 )
-KEYS = ("name", "meaning", "unit", "role", "digits", "event", "per", "scale")
-GROUP = {
-    "events": list(EVENTS),
-    "share": "discard",
-    "sample_period": 999700,
-    "sample_freq": 0,
-    "alternative_sample_period": 300,
-    "alternative_sample_count": 0,
-    "jitter_alternate_period": 12,
-    "inherit": True,
+KEYS = ("name", "meaning", "unit", "role", "digits")
+SET = {
+    "source": "windows",
+    "events": [{"name": name, "precise": False, "scale": 1} for name in EVENTS],
+    "groups": [
+        {"period": 999700, "freq": 0, "window": 300, "burst": 0, "jitter": 12, "inherit": True}
+    ],
 }
 # names that try to get out of the page
 NASTY = (
@@ -72,10 +65,9 @@ def columns() -> list[Table]:
 
 def counts(rng: random.Random) -> Table:
     """Random windows and events of a function."""
-    samples = int(rng.paretovariate(0.6)) % 100000 + 1
-    matched = rng.randrange(samples + 1)
-    cycles = 300 * matched
-    instructions = int(cycles / rng.uniform(0.25, 20)) if matched else 0
+    windows = rng.randrange(int(rng.paretovariate(0.6)) % 100000 + 2)
+    cycles = 300 * windows
+    instructions = int(cycles / rng.uniform(0.25, 20))
     totals = {
         "cycles": cycles,
         "branch-misses": int(instructions * rng.choice((0, 0.001, 0.03))),
@@ -83,36 +75,30 @@ def counts(rng: random.Random) -> Table:
         "instructions": instructions,
     }
     return {
-        "windows": {
-            "opened": 0,
-            "samples": samples,
-            "matched": matched,
-            "discarded": samples - matched,
+        "observations": {"windows": windows},
+        "events": {
+            event: {"value": count, "error": count**0.5} for event, count in totals.items()
         },
-        "samples": 0,
-        "events": {event: {"count": count, "variance": count} for event, count in totals.items()},
     }
 
 
 def add_values(row: Table, whole: dict[str, int]) -> None:
     """Adds metrics, with intervals that are narrower the more windows there are."""
-    windows = row["windows"]
-    known = {**{event: one["count"] for event, one in row["events"].items()}, **windows}
-    row["metrics"], row["intervals"] = {}, {}
+    known = {event: one["value"] for event, one in row["events"].items()}
+    known |= row["observations"]
+    row["metrics"] = {}
     for name, *_, event, per, scale in COLUMNS:
         divisor = 1 if per is None else whole[event] if per == "total" else known[per]
-        row["metrics"][name] = value = scale * known[event] / divisor if divisor else None
-        if value is not None and per not in (None, "samples"):
-            half = value / max(1, windows["matched"]) ** 0.5
-            row["intervals"][name] = [value - half, value + half]
-    row["weak"] = [
-        name
-        for name, (low, high) in row["intervals"].items()
-        if row["metrics"][name] and high - low >= row["metrics"][name]
-    ]
-    row["errors"] = {
-        name: (high - low) / 2 / 1.96 for name, (low, high) in row["intervals"].items()
-    }
+        row["metrics"][name] = None
+        if not divisor:
+            continue
+        row["metrics"][name] = one = {"value": scale * known[event] / divisor}
+        if per is None:
+            continue
+        half = one["value"] / max(1, known["windows"]) ** 0.5
+        one |= {"low": one["value"] - half, "high": one["value"] + half, "error": half / 1.96}
+        if one["value"] and half > 0.25 * one["value"]:
+            one["mark"] = "weak" if half >= 0.5 * one["value"] else "rough"
 
 
 def table(names: list[str], seed: int = 1) -> Table:
@@ -126,32 +112,33 @@ def table(names: list[str], seed: int = 1) -> Table:
                 "dso": rng.choice(
                     ("/usr/bin/program", "/usr/lib/libexample.so.1", "[kernel.kallsyms]")
                 ),
-                "address": None if name else 4096 * i,
+                **({} if name else {"address": 4096 * i}),
                 **counts(rng),
             }
         )
-    whole = {event: sum(row["events"][event]["count"] for row in rows) for event in EVENTS}
+    whole = {event: sum(row["events"][event]["value"] for row in rows) for event in EVENTS}
     for row in rows:
         row["label"] = name_of(row)
         add_values(row, whole)
-    rows.sort(key=lambda row: -(row["metrics"]["%CY"] or 0))
+    rows.sort(key=lambda row: -value_of(row, "%CY"))
     return {
-        "version": 2,
+        "version": 3,
         "by": "symbol",
         "inline": False,
-        "groups": [GROUP],
+        "sets": [SET],
         "throttled": 3,
         "lost": 0,
-        "samples": 0,
-        "windows": {
-            name: sum(row["windows"][name] for row in rows)
-            for name in ("opened", "samples", "matched", "discarded")
-        },
+        "observations": {"windows": sum(row["observations"]["windows"] for row in rows)},
         "events": [{"name": event, "unit": "events"} for event in EVENTS],
         "width": "cycles",
         "columns": columns(),
         "functions": rows,
     }
+
+
+def value_of(row: Table, name: str) -> float:
+    """The value of a metric in a row, 0 if there is none."""
+    return row["metrics"][name]["value"] if row["metrics"].get(name) else 0
 
 
 def name_of(row: Table) -> str:
@@ -171,9 +158,9 @@ def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None
             "name": name,
             "meaning": f"{name} (percent of slots)",
             "unit": PERCENT,
-            "role": "rate" if above else "slots",
+            "role": "rate",
             "digits": 1,
-            **({"parent": above} if above else {}),
+            **({"parent": above} if above else {"divides": "slots"}),
         }
         for name, above in names.items()
     ]
@@ -181,13 +168,13 @@ def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None
         for above in dict.fromkeys(names.values()):
             below = [name for name in names if names[name] == above]
             parts = [rng.random() ** 2 + 0.01 for _ in below]
-            whole = row["metrics"][above] if above else 100
+            whole = value_of(row, above) if above else 100
             for name, part in zip(below, parts):
-                row["metrics"][name] = value = whole * part / sum(parts)
-                row["intervals"][name] = [0.9 * value, 1.1 * value]
+                value = whole * part / sum(parts)
+                row["metrics"][name] = {"value": value, "low": 0.9 * value, "high": 1.1 * value}
                 number += 1
                 if weak and not number % weak:
-                    row["weak"].append(name)
+                    row["metrics"][name]["mark"] = "weak"
 
 
 def diff(before: Table, after: Table) -> Table:
@@ -203,36 +190,34 @@ def diff(before: Table, after: Table) -> Table:
         for column in before["columns"]:
             key = column["name"]
             a, b = (one[name]["metrics"][key] if name in one else None for one in (old, new))
-            change = b - a if a is not None and b is not None else None
-            half = (
-                0.1 * (abs(a) + abs(b))
-                if change is not None and column["role"] != "count"
-                else None
-            )
+            change = half = None
+            if a and b:
+                change = {"value": b["value"] - a["value"]}
+            if change and column["role"] != "count":
+                half = 0.1 * (abs(a["value"]) + abs(b["value"]))
+                change |= {"low": change["value"] - half, "high": change["value"] + half}
             metrics[key] = {
                 "before": a,
                 "after": b,
                 "change": change,
-                "interval": None if half is None else [change - half, change + half],
-                "significant": half is not None and abs(change) > half,
+                "significant": half is not None and abs(change["value"]) > half,
             }
         rows.append(
             {
                 "label": row["label"],
                 "symbol": name,
                 "dso": row["dso"],
-                "address": row["address"],
                 "status": status,
                 "metrics": metrics,
             }
         )
     rows.sort(key=lambda row: -sum(one["significant"] for one in row["metrics"].values()))
     return {
-        "version": 2,
+        "version": 3,
         "by": "symbol",
         "inline": False,
         **{
-            key: {"groups": one["groups"], "throttled": one["throttled"], "lost": one["lost"]}
+            key: {"sets": one["sets"], "throttled": one["throttled"], "lost": one["lost"]}
             for key, one in (("before", before), ("after", after))
         },
         "columns": before["columns"],
@@ -240,58 +225,25 @@ def diff(before: Table, after: Table) -> Table:
     }
 
 
-def counted_of(event: str, sums: dict[tuple, dict], intervals: Sequence[Table]) -> int:
-    """What was counted of an event: in share mode auto in all intervals, else in the windows that
-    count."""
-    return sum(
-        one[kind]["totals"].get(event, 0) for one in intervals for kind in ("windows", "long")
-    ) + sum(
-        one["totals"].get(event, 0)
-        for (_, events), one in sums.items()
-        if list(events) not in [one["events"] for one in intervals]
-    )
-
-
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
     """A sums file by call chain: (windows, cycles, instructions, page-faults).
 
-    All windows of a chain are alike.
+    All windows of a chain are alike. As many samples of cycles tell the shares.
     """
-    version = re.search(
-        r"^perf-function-sums \d+",
-        (TOP / "tools/perf/Documentation/perf-functions.txt").read_text(),
-        re.M,
-    )[0]
-    lines = [
-        version,
-        "by\tcallchain\t0",
-        "lost\t0",
-        "throttled\t0",
-        "group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\tpage-faults",
-    ]
-    for chain, (windows, *totals) in sorted(chains.items(), key=lambda item: item[0].encode()):
-        products = [a * b // windows for i, a in enumerate(totals) for b in totals[i:]]
-        lines.append(
-            "\t".join(
-                map(
-                    str,
-                    (
-                        "sums",
-                        chain,
-                        "/usr/bin/program",
-                        "-",
-                        0,
-                        windows + 1,
-                        *(windows,) * 2,
-                        *(0, 0),  # windows by their beginning: none in share mode discard
-                        *totals,
-                        *products,
-                        *(0 for _ in (*totals, *products)),
-                    ),
-                )
-            )
+    events = ("cycles", "instructions", "page-faults")
+    windows = {
+        chain: [[number / windows for number in totals]] * windows
+        for chain, (windows, *totals) in chains.items()
+    }
+    samples = {chain: [cycles for cycles, *_ in windows] for chain, windows in windows.items()}
+    return "".join(
+        (
+            sumsfile.HEAD.replace("symbol", "callchain"),
+            sumsfile.window_set(events, windows, even=2),
+            sumsfile.sample_set({"cycles": samples}, even=2, hidden=True),
+            "end\n",
         )
-    return "\n".join((*lines, "end\n"))
+    )
 
 
 def fake_perf(

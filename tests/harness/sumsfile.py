@@ -2,11 +2,16 @@
 """Lines of sums files, in the format of SUMS FILE in perf-functions(1)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 
+HEAD = "perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\nflags\t0\t0\t0\n"
+Windows = Sequence[Sequence[float]]
+SAMPLED = "totals", "squares", "numbers"  # arrays by event, and those of BINS
+BINS = 5
 
-def values(windows: Sequence[Sequence[int]], events: int) -> list[int]:
+
+def values(windows: Windows, events: int) -> list[float]:
     """The totals and products of windows; each window is its events' counts."""
     return [
         *(sum(window[event] for window in windows) for event in range(events)),
@@ -18,63 +23,92 @@ def values(windows: Sequence[Sequence[int]], events: int) -> list[int]:
     ]
 
 
-def intervals(
-    events: int, windows: Sequence[Sequence[int]] = (), long: Sequence[Sequence[int]] = ()
+def line(word: str, *fields: object) -> str:
+    """A line of these fields."""
+    return "\t".join(map(str, (word, *fields))) + "\n"
+
+
+def window_numbers(windows: Windows, events: int) -> list[float]:
+    """The numbers of windows that begin and end in the same row."""
+    return [len(windows)] * 4 + values(windows, events)
+
+
+def window_set(
+    events: Sequence[str],
+    rows: Mapping[str, Windows],
+    longs: Windows = (),
+    even: int = 0,
+    period: int = 999700,
 ) -> str:
-    """The two lines of all intervals that follow the group lines in share mode auto."""
-    lines = (
-        ("windows", len(windows), *values(windows, events)),
-        ("long", len(long), *values(long, events)),
+    """A set of windows of 300 events of the leader, in functions of /x."""
+    every = [window for windows in rows.values() for window in windows]
+    return (
+        line("set", "windows", even, 0, 0, 0, *events)
+        + line("group", period, 0, 300, 1, 0, 1)
+        + line("windows", *window_numbers(every, len(events)))
+        + line("longs", *window_numbers(longs, len(events)))
+        + "".join(
+            line("row", name, "/x", "-", *window_numbers(windows, len(events)))
+            for name, windows in rows.items()
+        )
     )
-    return "\n".join("\t".join(map(str, line)) for line in lines)
 
 
-def named(events: Sequence[str], numbers: Sequence[int]) -> dict[str, dict[str, int]]:
-    """Totals and products by the names of their events."""
+def sample_set(
+    events: Mapping[str, Mapping[str, Sequence[float]]],
+    even: int = 1,
+    hidden: bool = False,
+    period: int = 1000,
+) -> str:
+    """A set of events that sample themselves: their periods in functions of /x."""
+    names = dict.fromkeys(name for rows in events.values() for name in rows)
+    head = line("set", "samples", even, 0, 0, int(hidden), *events)
+    lines = [head, line("group", period, 0, 0, 0, 0, 1)]
+    for name in names:
+        periods = [events[event].get(name, ()) for event in events]
+        number = sum(map(len, periods))
+        numbers = (
+            *map(sum, periods),
+            *(sum(one**2 for one in own) for own in periods),
+            *map(len, periods),
+            *[0] * (BINS * len(periods)),
+        )
+        lines.append(line("row", name, "/x", "-", number, number, 0, 0, *numbers))
+    return "".join(lines)
+
+
+def sums_of(source: str, events: Sequence[str], numbers: Sequence[float]) -> dict:
+    """The sums of a row, or of all windows."""
+    found: dict = dict(zip(("number", "independent", "begun", "ended"), numbers))
+    found |= {"source": source, "events": [*events]}
+    rest, nr = numbers[4:], len(events)
+    if source == "samples":
+        arrays = (dict(zip(events, rest[at * nr :])) for at in range(len(SAMPLED)))
+        return found | dict(zip(SAMPLED, arrays))
     pairs = ("*".join(sorted(pair)) for pair in combinations_with_replacement(events, 2))
-    return {
-        "totals": dict(zip(events, numbers)),
-        "products": dict(zip(pairs, numbers[len(events) :])),
-    }
-
-
-def row(events: Sequence[str], shares: set[str], numbers: Sequence[int]) -> dict:
-    """The sums of a function."""
-    opened, samples, matched, bursts, begun, begun_bursts, *values_ = numbers
-    half = len(values_) // 2
-    return {
-        "events": list(events),
-        "opened": opened,
-        "samples": samples,
-        "matched": matched,
-        "bursts": bursts,
-        "discarded": samples - (begun if shares == {"none"} else matched),
-        **named(events, values_[:half]),
-        "begun": {"windows": begun, "bursts": begun_bursts, **named(events, values_[half:])},
-    }
+    return found | {"totals": dict(zip(events, rest)), "products": dict(zip(pairs, rest[nr:]))}
 
 
 def read(text: str) -> tuple[dict[tuple, dict], list[dict]]:
-    """The sums by function (symbol, DSO, address or None) and events; those of all intervals."""
+    """The sums by function (symbol, DSO, address or None), source and events; of each set those of
+    all windows and all long intervals.
+    """
     rows: dict[tuple, dict] = {}
     every: list[dict] = []
-    events: tuple[str, ...] = ()
-    shares: dict[tuple[str, ...], set[str]] = {}
+    source, events = "", ()
     known = {"\\t": "\t", "\\n": "\n", "\\\\": "\\"}
-    for line in text.split("\n"):
+    for text_line in text.split("\n"):
         word, *fields = (
-            re.sub(r"\\[tn\\]", lambda match: known[match[0]], field) for field in line.split("\t")
+            re.sub(r"\\[tn\\]", lambda match: known[match[0]], field)
+            for field in text_line.split("\t")
         )
-        if word == "group":
-            events = tuple(fields[7:])
-            shares.setdefault(events, set()).add(fields[0])
-        elif word == "sums":
+        if word == "set":
+            source, events = fields[0], tuple(fields[5:])
+            every.append({"source": source, "events": [*events]})
+        elif word == "row":
             symbol, dso, address, *numbers = fields
-            key = symbol, dso, None if address == "-" else int(address, 16)
-            rows[key, events] = row(events, shares[events], [*map(int, numbers)])
-        elif word in ("windows", "long"):
-            number, *numbers = map(int, fields)
-            if word == "windows":
-                every.append({"events": list(events)})
-            every[-1][word] = {"number": number, **named(events, numbers)}
+            name = symbol, dso, None if address == "-" else int(address, 16)
+            rows[name, source, events] = sums_of(source, events, [*map(float, numbers)])
+        elif word in ("windows", "longs"):
+            every[-1][word] = sums_of(source, events, [*map(float, fields)])
     return rows, every

@@ -8,7 +8,6 @@ import contextlib
 import re
 import unittest
 from collections.abc import Iterator
-from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly, build
@@ -56,7 +55,19 @@ class Browser(unittest.TestCase):
         cls.data = recording.write(DATA / "browse.data")
         cls.sums = DATA / "browse.sums"
         must(PERF, "functions", "report", "-i", cls.data, "--sums", cls.sums)
-        cls.table = words(must(PERF, "functions", "report", "-i", cls.data, stderr=-1))
+        cls.table = cls.printed()
+
+    @classmethod
+    def printed(cls, *options: str) -> list[list[str]]:
+        """The table that is printed, without the lines about it."""
+        text = must(PERF, "functions", "report", "-i", cls.data, *options, stderr=-1)
+        return [line for line in words(text) if line[0] != "#"]
+
+    def check(self, lines: list[str], table: list[list[str]], sort: str) -> None:
+        """Compares a screen with a table. The title of the column that sorts has a mark."""
+        titles, *rows = table
+        shown = [line for line in words("\n".join(lines[1:-1])) if line]
+        self.assertEqual(shown, [[f"{one}*" if one == sort else one for one in titles], *rows])
 
     def test_rows(self):
         """The rows of a recording and of a sums file are those of the table, in its order."""
@@ -64,7 +75,8 @@ class Browser(unittest.TestCase):
             with browser(*options) as terminal:
                 lines = terminal.until("^alpha .*\n*")
                 self.assertEqual(lines[0], "Metrics of 4 functions")
-                self.assertEqual(words("\n".join(lines[1:6])), self.table)
+                self.assertIn("?", "".join(sum(self.table, [])))  # a weak value
+                self.check(lines, self.table, "%CY")
                 self.assertEqual(lines[-1], "Press '?' for help on key bindings")
 
     def test_annotate(self):
@@ -78,7 +90,7 @@ class Browser(unittest.TestCase):
             self.assertRegex(code[8], r"^ *100.00 +100.00 ")
             self.assertEqual([line for line in code if "100.00" in line], [code[8]])
             terminal.press("q")
-            self.assertEqual(words("\n".join(terminal.until("^alpha")[1:6])), self.table)
+            self.check(terminal.until("^alpha"), self.table, "%CY")
         # with several keys, of which one is a function
         with browser("-i", self.data, "--by", "comm,symbol") as terminal:
             terminal.until("^program;alpha")
@@ -88,30 +100,37 @@ class Browser(unittest.TestCase):
             terminal.until("^program;alpha")
 
     def test_sort_and_names(self):
+        """Sorting keeps the rows that were chosen, and the title counts these."""
         with browser("-i", self.data) as terminal:
             terminal.until("^alpha")
             terminal.press("s")
             terminal.until("^DIS")
-            terminal.press(DOWN * 4 + ENTER)
-            lines = terminal.until("^symbol.*\nalpha")
-            by_discarded = must(
-                PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1
-            )
-            self.assertEqual(words("\n".join(lines[1:6])), words(by_discarded))
+            terminal.press(DOWN * 5 + ENTER)
+            lines = terminal.until(r"^symbol.*DIS\*")
+            self.check(lines, self.printed("-s", "DIS"), "DIS")
             terminal.press("/")
             terminal.until("Name to show")
-            terminal.press("amm" + ENTER)
-            lines = terminal.until("^symbol.*\ngamma")
-            self.assertEqual([line.split()[0] for line in lines[2:-1] if line], ["gamma"])
+            terminal.press("m" + ENTER)
+            lines = terminal.until("^Metrics of 2 of 4 functions: those with m in their names")
+            self.assertEqual([line.split()[0] for line in lines[2:-1] if line], ["gamma", "main"])
+            terminal.press("s")
+            terminal.until("^CPI")
+            terminal.press(ENTER)
+            lines = terminal.until(r"^symbol\*")
+            self.assertTrue(lines[0].startswith("Metrics of 2 of 4 functions"))
+            self.check(lines, [self.table[0], *self.named("gamma", "main")], "symbol")
             terminal.press("/")
             terminal.until("Name to show")
             terminal.press("nothing" + ENTER)
             terminal.until("No row has nothing in its name")
             terminal.press("x")
-            terminal.until("^symbol.*\ngamma")
+            terminal.until(r"^symbol\*.*\ngamma")
+
+    def named(self, *names: str) -> list[list[str]]:
+        return [row for name in names for row in self.table if row[0] == name]
 
     def test_notes(self):
-        """Notes on a table come in a window first, in whole words; n opens it again."""
+        """Notes come in a window first, in whole words at each width; n opens it again."""
         recording = Windows()
         for _ in range(30):
             recording.window(BASE)
@@ -119,30 +138,25 @@ class Browser(unittest.TestCase):
         recording.writer.throttle(pw.THROTTLE, recording.where(), 1)
         recording.window(BASE)
         lossy = recording.write(DATA / "lossy.data")
-        for inputs in (lossy,), (lossy, self.discarded()):
-            told = run(PERF, "functions", "report", *inputs, stderr=-1).stderr
-            self.assertIn("7 records were lost", told)
-            self.assertIn("throttled 1 times", told)
-            self.assertEqual("shares are those of discard" in told, len(inputs) == 2)
-            expected = " ".join(re.findall("^perf functions: (.*)", told, re.M))
-            with browser(*inputs) as terminal:
-                for key in "n", "x":
-                    window = "\n".join(terminal.until("Press any key"))
-                    self.assertIn(self.plain(expected), self.plain(window))
-                    terminal.press("x")
-                    terminal.until(r"\A(?![\s\S]*Press any key)")
-                    terminal.press(key)
-                terminal.until(r"\A(?![\s\S]*Press any key)")
+        told = run(PERF, "functions", "report", "-i", lossy, stderr=-1).stderr
+        self.assertIn("7 records were lost", told)
+        self.assertIn("throttled 1 times", told)
+        expected = " ".join(re.findall("^perf functions: (.*)", told, re.M))
+        with browser("-i", lossy) as terminal:
+            for columns in 110, 60:
+                terminal.resize(30, columns)
+                terminal.wait(
+                    lambda: self.plain(expected) in self.plain("\n".join(terminal.lines()))
+                )
+                self.assertTrue(terminal.lines()[0].startswith("Metrics of 1 "))
+            terminal.press("x")
+            terminal.until(r"\A(?![\s\S]*Press any key)")
+            terminal.press("n")
+            terminal.until("Press any key")
+            terminal.press("x")
+            terminal.until(r"\A(?![\s\S]*Press any key)")
 
     @staticmethod
     def plain(text: str) -> str:
         """The words without the frame of the window."""
         return " ".join(re.sub(r"[^\w\s:,.()%-]", " ", text).split())
-
-    def discarded(self) -> Path:
-        """A sums file of share mode discard, with other windows."""
-        path = DATA / "discard.sums"
-        must(
-            PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
-        )
-        return path

@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
+#include <sys/statvfs.h>
 #include <linux/capability.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -26,51 +25,31 @@
 #include "util/cache.h"
 #include "util/cap.h"
 #include "util/debug.h"
-#include "util/functions/estimate/columns.h"
-#include "util/functions/show/diff-print.h"
-#include "util/functions/estimate/diff.h"
-#include "util/functions/estimate/groups.h"
-#include "util/functions/collect/input.h"
-#include "util/functions/show/json.h"
-#include "util/functions/show/notes.h"
-#include "util/functions/show/print.h"
-#include "util/functions/show/progress.h"
-#include "util/functions/collect/recording.h"
-#include "util/functions/collect/sums-file.h"
-#include "util/functions/collect/sums.h"
-#include "util/functions/record.h"
+#include "util/functions/functions.h"
 #include "util/functions/text.h"
-#include "util/functions/show/top.h"
-#include "util/functions/show/tree-print.h"
-#include "util/functions/estimate/tree.h"
-#include "util/functions/estimate/vendor-metrics.h"
 #include "util/hist.h"
 #include "util/record.h"
 #include "util/srcline.h"
 #include "util/symbol.h"
 #include "util/util.h"
 
-#include "ui/browsers/functions.h"
 #include "ui/ui.h"
-
-/* Exit status: with --fail-on, a change is beyond a limit. */
-#define STATUS_EXCEEDED	2
 
 static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
 
-static const char *const functions_record_usage[] = {
+static const char *const record_usage[] = {
 	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
 	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
 	"",
 	"Examples:",
 	"perf functions record -- make -j4",
-	"perf functions record -a -- sleep 10",
-	"perf functions record -e cycles:u,instructions:u,dTLB-load-misses:u -p 1234",
+	"perf functions record --window 200 -a -- sleep 10",
+	"perf functions record -e '{cycles,instructions,dTLB-load-misses}:uS' -p 1234",
 	"perf functions record -M TopdownL1 --kernel -- make -j4",
 	NULL
 };
 
-static const char *const functions_report_usage[] = {
+static const char *const report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
 	"perf functions report [<options>] --diff <before> <after>",
 	"perf functions report [<options>] --before <before>... --after <after>...",
@@ -82,7 +61,7 @@ static const char *const functions_report_usage[] = {
 	NULL
 };
 
-static const char *const functions_top_usage[] = {
+static const char *const top_usage[] = {
 	"perf functions top [<options>] [<perf record options>] [[--] <command>]",
 	"",
 	"Examples:",
@@ -108,425 +87,294 @@ struct inputs {
 	unsigned int nr;
 };
 
-/* Messages that the browser would cover, printed when it ends. */
-struct held_messages {
-	FILE *fp;
-	char *text;
-	size_t size;
-};
-
-struct report_options {
+struct report {
+	struct fn_options options;
 	struct inputs inputs[NR_SIDES];
 	enum side side;
-	const char *share_name;
-	const char *source_name;
-	const char *by_name;
-	char by[FUNCTION_BY_SIZE];
-	bool children;
-	struct recording_options recording;
-	const char *cpus;
-	const char *fields;
-	const char *metrics;
-	bool tree;
-	bool tree_is_all;
-	const char *sort;
-	const char *separator;
-	const char *sums;
-	const char *objdump;
+	const char *source, *by_name, *cpus, *fields, *metrics, *sort, *separator, *sums, *objdump;
+	char by[80];
 	unsigned int limit;
-	double percent_limit;
-	bool json;
-	bool with_ci;
-	struct function_reading_options reading;
-	bool header;
-	bool diff;
-	double interval;
-	unsigned int depth;	/* of call chains; UINT_MAX: all of them */
-	/* With --interval: the times of the table, and data printed once for all tables. */
+	double percent_limit, interval;
+	bool children, json, with_ci, diff, single_run, stdio, tui, wants_tui;
+	char *fail_on;
+	/* With --interval, and in top: the times of the table, and the titles of the last one. */
 	const char *time;
-	/* For perf functions top: one of its tables. */
-	const struct function_view *view;
 	char *titles;
 	unsigned int nr_tables;
-	const char *fail_on;
-	bool single_run;
-	struct function_limit *limits;
-	unsigned int nr_limits;
-	bool stdio;
-	bool tui;
-	bool wants_tui;		/* not only by perf config */
-	struct held_messages messages;
-	/* The text of recording.header. */
-	char *headers;
-	size_t headers_size;
+	const struct fn_screen *screen;
+	/* Messages that the browser would cover, printed when it ends. */
+	FILE *held;
+	char *messages;
+	size_t messages_size;
 	/* Freed after the table: the last one; with --tui all, in the order of the inputs. */
-	struct recording *recordings;
+	struct fn_session *sessions;
 };
 
-static void held_messages__begin(struct held_messages *messages)
+static void hold_messages(struct report *report)
 {
-	messages->fp = open_memstream(&messages->text, &messages->size);
-	if (messages->fp)
-		debug_set_file(messages->fp);
+	report->held = open_memstream(&report->messages, &report->messages_size);
+	if (report->held)
+		debug_set_file(report->held);
 }
 
-static void held_messages__end(struct held_messages *messages)
+static void release_messages(struct report *report)
 {
-	if (!messages->fp)
+	if (!report->held)
 		return;
 	debug_set_file(stderr);
-	fclose(messages->fp);
-	messages->fp = NULL;
-	if (messages->text)
-		fputs(messages->text, stderr);
+	fclose(report->held);
+	report->held = NULL;
+	if (report->messages)
+		fputs(report->messages, stderr);
 }
 
-static void print_no_column(const struct function_columns *columns, const char *by,
-			    const char *name, size_t length)
+static void print_no_column(const struct fn_columns *columns, const char *name, int length)
 {
-	pr_err("perf functions: no column %.*s in this recording, there are: %s", (int)length,
-	       name, by);
-	for (unsigned int i = 0; i < columns->nr_columns; i++)
-		pr_err(" %s", columns->columns[i].name);
+	pr_err("perf functions: no column %.*s in this recording, there are: %s", length, name,
+	       columns->table->by);
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		if (!columns->columns[i].is_extra)
+			pr_err(" %s", columns->columns[i].title);
+	}
 	pr_err("\n");
 }
 
-/* Returns the column at the beginning of a list of names, -1 if none. A name may have commas. */
-static int find_field(const struct function_columns *columns, const char *names, size_t *length)
+/* Returns the column at the beginning of a list of titles, -1 if none. A title may have commas. */
+static int find_field(const struct fn_columns *columns, const char *names, size_t *length)
 {
 	for (const char *end = names;; end++) {
 		int column;
 
 		end = strchrnul(end, ',');
 		*length = end - names;
-		column = function_columns__find(columns, names, *length);
+		column = fn_columns__find(columns, names, *length);
 		if (column >= 0 || !*end)
 			return column;
 	}
 }
 
+static bool is_key(const struct fn_columns *columns, const char *name, size_t length)
+{
+	const char *by = columns->table->by;
+
+	return (length == 6 && !strncasecmp(name, "symbol", 6)) ||
+	       (!strncmp(by, name, length) && !by[length]);
+}
+
+static bool has_field(const int *fields, unsigned int nr, int field)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (fields[i] == field)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Returns the numbers of the columns to print, NULL after a message about a wrong name. If
- * @may_lack allows columns to be missing, the others are kept, at least the windows.
+ * @may_lack allows columns to be missing, the others are kept. Without names, -M has its metrics
+ * from column @first on.
  */
-static int *find_fields(const struct function_columns *columns, const char *by,
-			const char *names, bool may_lack, unsigned int *nr_fields)
+static int *find_fields(const struct fn_columns *columns, const char *names, unsigned int first,
+			bool may_lack, unsigned int *nr_fields)
 {
-	const size_t most = names ? strlen(names) + 1 : columns->nr_columns;
-	int *fields = calloc(most, sizeof(*fields));
-	unsigned int i;
+	int *fields = calloc((names ? strlen(names) : columns->nr) + 2, sizeof(*fields));
 	size_t length;
-	bool is_new;
 
+	*nr_fields = 0;
 	if (!fields)
 		return NULL;
-	for (*nr_fields = 0; !names && *nr_fields < most; ++*nr_fields)
-		fields[*nr_fields] = *nr_fields;
-
-	while (names) {
+	if (!names && first)
+		fields[(*nr_fields)++] = 0;
+	for (unsigned int i = first; !names && i < columns->nr; i++) {
+		if (!columns->columns[i].is_extra)
+			fields[(*nr_fields)++] = i;
+	}
+	while (names && *names) {
 		int field = find_field(columns, names, &length);
 
-		if (field < 0 && !may_lack) {
-			print_no_column(columns, by, names, strcspn(names, ","));
+		if (field < 0)
+			length = strcspn(names, ",");
+		/* The key is there anyway. */
+		if (field < 0 && !may_lack && !is_key(columns, names, length)) {
+			print_no_column(columns, names, length);
 			free(fields);
 			return NULL;
 		}
-		if (field < 0)
-			length = strcspn(names, ",");
 		/* Take each column once: an object has no two members of one name. */
-		for (is_new = field >= 0, i = 0; i < *nr_fields; i++)
-			is_new &= fields[i] != field;
-		if (is_new)
+		if (field >= 0 && !has_field(fields, *nr_fields, field))
 			fields[(*nr_fields)++] = field;
-		names = names[length] ? names + length + 1 : NULL;
+		names += length + (names[length] == ',');
 	}
 	if (!*nr_fields)
-		fields[(*nr_fields)++] = function_columns__find(columns, "#", 1);
+		fields[(*nr_fields)++] = 0;
 	return fields;
 }
 
-/* Returns the columns for -M: the windows, and the metrics from column first on. */
-static int *metric_fields(const struct function_columns *columns, unsigned int first,
-			  unsigned int *nr_fields)
+int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr)
 {
-	unsigned int nr = columns->nr_columns - first;
-	int discarded = function_columns__find(columns, "DIS", 3);
-	int *fields = calloc(nr + 2, sizeof(*fields));
-
-	if (!fields)
-		return NULL;
-	fields[0] = function_columns__find(columns, "#", 1);
-	for (unsigned int i = 0; i < nr; i++)
-		fields[1 + i] = first + i;
-	*nr_fields = 1 + nr;
-	/* Event samples have none. */
-	if (discarded >= 0)
-		fields[(*nr_fields)++] = discarded;
-	return fields;
+	return find_fields(columns, names, 0, /*may_lack=*/false, nr);
 }
 
-/*
- * Returns the number of the column to sort by, -1 for the first, -EINVAL after a message. If
- * @may_lack allows the column to be missing, the usual one replaces it.
- */
-static int find_sort(const struct function_columns *columns, const char *by,
-		     const char *name, bool may_lack)
+static int find_sort(const struct fn_columns *columns, const char *name, bool may_lack)
 {
 	int column;
 
 	if (!name)
-		return function_columns__default_sort(columns);
-	if (!strcasecmp(name, "symbol") || !strcmp(name, by))
+		return fn_columns__default_sort(columns);
+	if (is_key(columns, name, strlen(name)))
 		return -1;
-	column = function_columns__find(columns, name, strlen(name));
+	column = fn_columns__find(columns, name, strlen(name));
 	if (column >= 0)
 		return column;
 	if (may_lack)
-		return function_columns__default_sort(columns);
-	print_no_column(columns, by, name, strlen(name));
+		return fn_columns__default_sort(columns);
+	print_no_column(columns, name, strlen(name));
 	return -EINVAL;
 }
 
-static int sort_rows(struct function_columns *columns, const char *by, const char *name,
-		     bool may_lack)
+int fn_sort__find(const struct fn_columns *columns, const char *name)
 {
-	int column = find_sort(columns, by, name, may_lack);
-
-	if (column >= 0)
-		function_columns__sort(columns, column);
-	return column < -1 ? column : 0;
+	return find_sort(columns, name, /*may_lack=*/false);
 }
 
-static const char *annotate_function(void *data, const struct function_sums *sums)
-{
-	const struct report_options *options = data;
-
-	return recordings__annotate(options->recordings, sums);
-}
-
-/* Prints headers with control characters escaped. */
-static int print_headers(const struct report_options *options)
-{
-	char *line, *rest, *printable;
-
-	if (!options->recording.header)
-		return 0;
-	if (fflush(options->recording.header))
-		return -ENOMEM;
-	for (rest = options->headers; (line = strsep(&rest, "\n")) != NULL && rest;) {
-		printable = function_text__printable(line);
-		if (!printable)
-			return -ENOMEM;
-		printf("%s\n", printable);
-		free(printable);
-	}
-	return 0;
-}
-
-static int browse(const struct function_print *print, struct function_columns *columns,
-		  struct report_options *options)
-{
-	int ret;
-
-	annotation_options__init();
-	annotation_config__init();
-	if (options->objdump)
-		annotate_opts.objdump_path = strdup(options->objdump);
-	ret = function_print__browse(print, columns, options->messages.text, annotate_function,
-				     options);
-	annotation_options__exit();
-	return ret;
-}
-
-static struct function_notes notes_of(const struct report_options *options)
-{
-	return (struct function_notes){
-		.is_corrected = options->reading.is_corrected,
-		.wants_lines = recording_options__need_lines(&options->recording),
-		.share = strcmp(options->share_name, "auto") ? options->share_name : NULL,
-	};
-}
-
-static void print_notes(const struct function_table *table, const struct function_columns *columns,
-			const struct report_options *options)
-{
-	const struct function_notes notes = notes_of(options);
-
-	function_notes__print(&notes, table, columns);
-}
-
-/* Returns true if a table is one of many. */
-static bool functions_is_part(const struct report_options *options)
-{
-	return options->time || options->view;
-}
-
-static int flush_table(void)
+int fn_flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	function_error_of_output(errno);
+	fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
 	return -EIO;
 }
 
 /* Says what is too large, if that is the error. */
-static int function_explain_size(int err)
+int fn_explain(int err)
 {
 	if (err == -EOVERFLOW)
-		pr_err("perf functions: more events than a table can have columns: record fewer\n");
-	else if (err == -ERANGE || err == -E2BIG || err == -ENOMEM)
-		pr_err("perf functions: %s: report fewer files at once\n",
-		       err == -ERANGE ? "the sums of all functions are too large to add up" :
-		       err == -E2BIG ? "too many rows for their columns (--by dso has fewer)" :
-		       "not enough memory");
+		fn_error("more events than a table can have columns: record fewer");
+	else if (err == -E2BIG)
+		fn_error("too many rows for their columns (--by dso has fewer): report fewer files at once");
+	else if (err == -ENOMEM)
+		fn_error("not enough memory: report fewer files at once");
 	return err;
 }
 
-/* If @is_silent, prints errors only. */
-static int add_metrics(struct function_columns *columns, const struct function_table *table,
-		       const struct report_options *options, struct function_tree *tree,
-		       bool is_silent)
-{
-	if (!options->metrics)
-		return 0;
-	return function_exprs__add_columns(columns, table, options->metrics, tree, is_silent);
-}
-
-static int make_all_columns(struct function_columns *columns, const struct function_table *table,
-			    const struct report_options *options, bool is_silent)
-{
-	return function_columns__init(columns, table, &options->reading) ?:
-	       add_metrics(columns, table, options, NULL, is_silent);
-}
-
-static int drop_small(struct function_columns *columns, const struct function_table *table,
-		      const struct report_options *options)
-{
-	function_columns__mark_small(columns, table, options->percent_limit);
-	function_columns__drop_small(columns);
-	if (columns->nr_rows || !table->nr_sums || functions_is_part(options))
-		return 0;
-	pr_err("perf functions: no row has a share of %g %%: take a smaller --percent-limit\n",
-	       options->percent_limit);
-	return -EINVAL;
-}
-
 /* Returns true if the columns are those of the previous table, whose titles are kept. */
-static bool is_continued(struct report_options *options, const struct function_print *print)
+static bool is_continued(struct report *report, const struct fn_view *view)
 {
 	char *titles = NULL, *longer;
 	bool is_same;
 
-	for (unsigned int i = 0; i < print->nr_fields; i++) {
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
 		if (asprintf(&longer, "%s\n%s", titles ?: "",
-			     print->columns->columns[print->fields[i]].name) < 0)
+			     view->columns->columns[view->fields[i]].title) < 0)
 			break;
 		free(titles);
 		titles = longer;
 	}
-	is_same = titles && options->titles && !strcmp(titles, options->titles);
-	free(options->titles);
-	options->titles = titles;
+	is_same = titles && report->titles && !strcmp(titles, report->titles);
+	free(report->titles);
+	report->titles = titles;
 	return is_same;
 }
 
-/* Prints one of the tables of a recording; common headers are printed once. */
-static int print_table(struct report_options *options, const struct function_print *print,
-		       FILE *fp)
+static const char *annotate_row(void *data, const struct fn_row *row)
 {
-	int err = options->nr_tables ? 0 : print_headers(options);
+	const struct report *report = data;
 
-	if (options->nr_tables && !print->width)
-		fputc('\n', fp);
-	if (err || print->tree)
-		return err ?: function_tree__print(print->tree, print, fp);
-	return function_print__table(print, fp);
+	return fn_sessions__annotate(report->sessions, row);
 }
 
-static int print_report(struct report_options *options, const struct function_table *table)
+static int browse(struct report *report, struct fn_view *view)
 {
-	struct function_tree tree = {
-		.has_parts = options->tree, .opens_all = options->tree_is_all,
-	};
-	const bool has_tree = options->tree || (options->metrics && options->json);
-	struct function_columns columns;
-	struct function_print print = {
-		.table = table, .columns = &columns, .tree = has_tree ? &tree : NULL,
-		.intervals = options->with_ci,
-		.time = options->time,
-		.width = options->view ? options->view->width : 0,
-	};
-	FILE *fp = options->view ? options->view->fp : stdout;
-	/* A part may have no window of some groups, and then lacks their columns. */
-	const bool may_lack = functions_is_part(options) && options->nr_tables;
-	int *fields = NULL, err;
-	unsigned int first;
+	int ret;
 
-	err = function_columns__init(&columns, table, &options->reading);
-	first = columns.nr_columns;
-	/* The same warnings were printed for the previous table. */
-	if (!err)
-		err = add_metrics(&columns, table, options, has_tree ? &tree : NULL,
-				  options->nr_tables);
-	if (!err && options->percent_limit)
-		err = drop_small(&columns, table, options);
-	if (!err)
-		err = sort_rows(&columns, table->by, options->sort, may_lack);
+	use_browser = 1;
+	setup_browser(true);
+	annotation_options__init();
+	annotation_config__init();
+	if (report->objdump)
+		annotate_opts.objdump_path = strdup(report->objdump);
+	ret = fn_view__browse(view, report->messages, annotate_row, report);
+	annotation_options__exit();
+	return ret;
+}
+
+static int print_view(struct report *report, struct fn_view *view)
+{
+	FILE *fp = report->screen ? report->screen->fp : stdout;
+
+	if (report->json)
+		return fn_view__print_json(view, fp);
+	if (report->separator) {
+		fn_view__print_csv(view, report->separator, fp);
+		return 0;
+	}
+	if (report->nr_tables && !view->width)
+		fputc('\n', fp);
+	return fn_view__print(view, fp);
+}
+
+static int print_table(struct report *report, const struct fn_table *table)
+{
+	/* A part may have no sample of some groups, and then lacks their columns. */
+	const bool is_part = report->time || report->screen;
+	const bool may_lack = is_part && report->nr_tables;
+	struct fn_columns columns;
+	struct fn_view view = {
+		.table = table, .columns = &columns, .with_ci = report->with_ci,
+		.time = report->time, .width = report->screen ? report->screen->width : 0,
+	};
+	unsigned int limit = report->limit, first = 0;
+	int err = fn_columns__init(&columns, table), sort;
+	int *fields = NULL;
+
+	if (!err && report->metrics) {
+		first = columns.nr;
+		/* The same warnings were printed for the previous table. */
+		err = fn_metrics__add(&columns, report->metrics, report->nr_tables);
+	}
 	if (err)
 		goto out;
-
 	err = -EINVAL;
-	if (options->metrics && !options->fields)
-		fields = metric_fields(&columns, first, &print.nr_fields);
-	else
-		fields = find_fields(&columns, table->by, options->fields, may_lack,
-				     &print.nr_fields);
+	sort = find_sort(&columns, report->sort, may_lack);
+	fields = sort < -1 ? NULL : find_fields(&columns, report->fields, first, may_lack,
+						&view.nr_fields);
 	if (!fields)
 		goto out;
-
-	/* There is nothing to browse. */
-	options->tui &= columns.nr_rows > 0;
-	print.fields = fields;
-	print.nr_rows = columns.nr_rows;
-	if (options->limit && options->limit < print.nr_rows)
-		print.nr_rows = options->limit;
-	if (options->view && options->view->nr_rows)
-		print.nr_rows = min_t(size_t, options->view->nr_rows, print.nr_rows);
-
-	/* With --interval, the notes about all are printed at the end. */
-	if (!functions_is_part(options))
-		print_notes(table, &columns, options);
-	held_messages__end(&options->messages);
-	if (functions_is_part(options))
-		print.is_continued = is_continued(options, &print);
-	if (options->tui) {
-		use_browser = 1;
-		setup_browser(true);
-	} else if (!options->view) {
-		setup_pager();
+	view.fields = fields;
+	if (report->screen && report->screen->nr_rows)
+		limit = limit ? min(limit, report->screen->nr_rows) : report->screen->nr_rows;
+	err = fn_view__init_rows(&view, sort, report->percent_limit, limit);
+	if (err)
+		goto out;
+	if (!view.nr_rows && table->nr_rows && !is_part) {
+		fn_error("no row has a share of %g %%: take a smaller --percent-limit",
+			 report->percent_limit);
+		err = -EINVAL;
+		goto out;
 	}
-	err = 0;
-	if (use_browser == 1)
-		err = browse(&print, &columns, options);
-	else if (options->json)
-		err = function_print__json(&print, fp);
-	else if (options->separator)
-		function_print__csv(&print, options->separator, fp);
-	else
-		err = print_table(options, &print, fp);
-	options->nr_tables++;
-	if (!err && !options->view)
-		err = flush_table();
+	/* With --interval, the notes about all are printed at the end. */
+	if (!is_part)
+		fn_notes__print("", table, &columns, &report->options);
+	release_messages(report);
+	if (is_part)
+		view.is_continued = is_continued(report, &view);
+	else if (!report->tui)
+		setup_pager();
+	/* Without rows, there is nothing to browse. */
+	err = report->tui && view.nr_rows ? browse(report, &view) : print_view(report, &view);
+	report->nr_tables++;
+	if (!err && !report->screen)
+		err = fn_flush();
 out:
+	fn_view__exit(&view);
 	free(fields);
-	function_tree__exit(&tree);
-	function_columns__exit(&columns);
-	return function_explain_size(err);
+	fn_columns__exit(&columns);
+	return fn_explain(err);
 }
 
-/* Formats a span for the option --time. */
-static int print_span(struct report_options *options, const struct function_table *table,
-		      u64 begin, u64 end)
+/* Prints the table of a span, with its times for the option --time. */
+static int print_span(struct report *report, const struct fn_table *table, u64 begin, u64 end)
 {
 	char time[64];
 	int err;
@@ -536,14 +384,13 @@ static int print_span(struct report_options *options, const struct function_tabl
 		  (unsigned long long)(begin % NSEC_PER_SEC),
 		  (unsigned long long)(end / NSEC_PER_SEC),
 		  (unsigned long long)(end % NSEC_PER_SEC));
-	options->time = time;
-	err = print_report(options, table);
-	options->time = NULL;
+	report->time = time;
+	err = print_table(report, table);
+	report->time = NULL;
 	return err;
 }
 
-/* Print the table of one interval. */
-static int print_part(void *data, const struct function_table *table, u64 begin, u64 end)
+static int take_span(void *data, struct fn_table *table, u64 begin, u64 end)
 {
 	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
 	sighandler_t before = signal(SIGPIPE, SIG_DFL);
@@ -553,361 +400,6 @@ static int print_part(void *data, const struct function_table *table, u64 begin,
 	return err;
 }
 
-/* Returns true if changes of a column can be significant, else prints a message. */
-static bool check_limited(const struct function_diff_print *print, const char *name)
-{
-	const struct function_columns *all = &print->diff->columns;
-	const struct function_columns *before = &print->before->all, *after = &print->after->all;
-	const size_t length = strlen(name);
-	int column = function_columns__find(all, name, length);
-	int old = function_columns__find(before, name, length);
-	int new = function_columns__find(after, name, length);
-
-	if (column < 0) {
-		print_no_column(all, print->after->table.by, name, length);
-		return false;
-	}
-	if (print->diff->has_other_vendor) {
-		pr_err("perf functions: --fail-on %s: the CPU before is %s's and the one after %s's, so a change is not one of the program: compare runs on CPUs of one vendor\n",
-		       name, fn_vendor__name(function_table__vendor(&print->before->table)),
-		       fn_vendor__name(function_table__vendor(&print->after->table)));
-		return false;
-	}
-	if (old < 0 || new < 0) {
-		pr_err("perf functions: --fail-on %s: the runs %s have no value of it: record the same events before and after, for long enough\n",
-		       name, old < 0 ? "before" : "after");
-		return false;
-	}
-	if (before->columns[old].source != after->columns[new].source) {
-		pr_err("perf functions: --fail-on %s: values before come from %s, those after from %s: record both alike, or choose a --source that both have\n",
-		       name, function_source__name(before->columns[old].source),
-		       function_source__name(after->columns[new].source));
-		return false;
-	}
-	if (function_column__is_count(&all->columns[column])) {
-		pr_err("perf functions: --fail-on %s: a number of windows has no 95 %% interval: take another column\n",
-		       name);
-		return false;
-	}
-	return true;
-}
-
-/* Reads --fail-on; prints a message if it is wrong. */
-static int parse_limits(struct report_options *options)
-{
-	const char *rest = options->fail_on;
-
-	if (!rest)
-		return 0;
-	do {
-		struct function_limit *limits = realloc(options->limits, (options->nr_limits + 1) *
-							sizeof(*limits));
-		const char *limit = rest;
-
-		if (!limits)
-			return -ENOMEM;
-		options->limits = limits;
-		rest = function_limit__parse(&limits[options->nr_limits], limit);
-		if (!rest) {
-			pr_err("perf functions: cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before\n",
-			       limit);
-			return -EINVAL;
-		}
-		options->nr_limits++;
-	} while (*rest);
-	return 0;
-}
-
-/* Returns true if the columns of all limits are there, else prints a message. */
-static bool check_limits(const struct report_options *options,
-			 const struct function_diff_print *print)
-{
-	for (unsigned int i = 0; i < options->nr_limits; i++) {
-		if (!check_limited(print, options->limits[i].column))
-			return false;
-	}
-	if (options->nr_limits && !print->diff->has_several_runs && !options->single_run) {
-		pr_err("perf functions: --fail-on: one run of each build cannot tell a change from what runs differ by: record each several times (perf functions record -o new1.data, -o new2.data, ...) for --before old*.data --after new*.data, or insist with --single-run\n");
-		return false;
-	}
-	return true;
-}
-
-static int print_changes(const struct report_options *options, struct function_diff *diff,
-			 struct function_diff_print *print)
-{
-	const struct function_notes notes = notes_of(options);
-	int column = find_sort(&diff->columns, print->after->table.by, options->sort,
-			       /*may_lack=*/false);
-	int err;
-
-	if (column < -1)
-		return column;
-	function_diff__sort(diff, column);
-	err = function_diff__move_small(diff);
-	if (err < 0)
-		return err;
-	print->nr_rows = err;
-	if (options->limit && options->limit < print->nr_rows)
-		print->nr_rows = options->limit;
-
-	function_notes__print_sides(&notes, print->before, print->after, diff);
-	err = 0;
-	setup_pager();
-	if (options->json)
-		err = function_diff_print__json(print, stdout);
-	else if (options->separator)
-		function_diff_print__csv(print, options->separator, stdout);
-	else
-		err = function_diff_print__table(print, stdout);
-	err = err ?: flush_table();
-	if (!err)
-		err = function_diff_print__exceeded(print, options->limits, options->nr_limits,
-						    stderr);
-	return err > 0 ? STATUS_EXCEEDED : err;
-}
-
-static int print_diff(const struct report_options *options, const struct function_runs *before,
-		      const struct function_runs *after)
-{
-	struct function_diff diff = {};
-	struct function_diff_print print = {
-		.diff = &diff, .before = before, .after = after, .intervals = options->with_ci,
-	};
-	const char *by = after->table.by;
-	int *fields = NULL, err;
-
-	err = function_diff__init(&diff, before, after, options->single_run);
-	if (err)
-		goto out;
-
-	err = -EINVAL;
-	fields = find_fields(&diff.columns, by, options->fields, /*may_lack=*/false,
-			     &print.nr_fields);
-	print.fields = fields;
-	if (fields && check_limits(options, &print))
-		err = print_changes(options, &diff, &print);
-out:
-	free(fields);
-	function_diff__exit(&diff);
-	return function_explain_size(err);
-}
-
-static int read_input(const char *path, struct report_options *options,
-		      struct function_table *table)
-{
-	const struct function_input_options input = {
-		.recording = &options->recording, .sums = options->sums,
-		.has_rows = options->by_name || options->children,
-	};
-
-	return function_input__read(path, &input, table, &options->recordings);
-}
-
-/* A run without windows has no values to compare. */
-static int read_run(const char *path, struct report_options *options, struct function_runs *runs)
-{
-	struct function_table *table = &runs->tables[runs->nr];
-	const char *reason;
-	int err = read_input(path, options, table);
-
-	reason = err ? NULL : function_table__add(&runs->table, table);
-	if (reason)
-		err = function_input__refuse_sum(path, reason);
-	if (!err && function_table__has_window(table)) {
-		runs->nr++;
-		return 0;
-	}
-	if (!err && recording_options__filter(&options->recording))
-		function_input__note_empty(path, &options->recording);
-	function_table__exit(table);
-	return err;
-}
-
-/* Reads the recordings of one side. */
-static int read_runs(const struct inputs *inputs, struct report_options *options,
-		     struct function_runs *runs)
-{
-	int err = 0;
-
-	runs->tables = calloc(inputs->nr, sizeof(*runs->tables));
-	runs->columns = calloc(inputs->nr, sizeof(*runs->columns));
-	if (!runs->tables || !runs->columns)
-		return -ENOMEM;
-	for (unsigned int i = 0; !err && i < inputs->nr; i++)
-		err = read_run(inputs->paths[i], options, runs);
-	return err;
-}
-
-/* auto and discard compute shares differently from the same windows: compare those of discard. */
-static void unify_shares(struct function_runs *before, struct function_runs *after)
-{
-	struct function_runs *sides[] = { before, after };
-	bool is_auto = function_table__has_share(&before->table, FUNCTION_SHARE_AUTO) ||
-		       function_table__has_share(&after->table, FUNCTION_SHARE_AUTO);
-	bool is_discard = function_table__has_share(&before->table, FUNCTION_SHARE_DISCARD) ||
-			  function_table__has_share(&after->table, FUNCTION_SHARE_DISCARD);
-
-	if (!is_discard)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
-		function_table__discard(&sides[i]->table);
-		for (unsigned int j = 0; j < sides[i]->nr; j++)
-			function_table__discard(&sides[i]->tables[j]);
-	}
-	if (is_auto)
-		pr_warning("perf functions: some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs\n");
-}
-
-static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
-{
-	int err = make_all_columns(&runs->all, &runs->table, options, false);
-
-	if (!err && options->percent_limit)
-		function_columns__mark_small(&runs->all, &runs->table, options->percent_limit);
-	for (unsigned int i = 0; !err && i < runs->nr; i++)
-		err = make_all_columns(&runs->columns[i], &runs->tables[i], options, true);
-	return err;
-}
-
-static int report_diff(struct report_options *options, const struct inputs *before_inputs,
-		       const struct inputs *after_inputs)
-{
-	struct function_runs before = {}, after = {};
-	int err;
-
-	err = read_runs(before_inputs, options, &before) ?:
-	      read_runs(after_inputs, options, &after);
-	/* Then nothing was measured, which is no change, and --fail-on must not pass. */
-	if (!err && (!before.nr || !after.nr)) {
-		pr_err("perf functions: no windows %s: there is nothing to compare with\n",
-		       before.nr ? "after" : "before");
-		err = -EINVAL;
-	}
-	if (err)
-		goto out;
-	unify_shares(&before, &after);
-	err = function_runs__unify_names(&before, &after);
-	if (err) {
-		pr_err("perf functions: %s: report fewer files at once\n",
-		       err == -ERANGE ? "the sums are too large to add up" : "not enough memory");
-		goto out;
-	}
-	err = function_runs__choose_windows(&before, &after) ?:
-	      make_columns_of_runs(options, &before) ?: make_columns_of_runs(options, &after);
-	if (err) {
-		function_explain_size(err);
-		goto out;
-	}
-
-	signal(SIGPIPE, SIG_DFL);
-	err = -EINVAL;
-	if (strcmp(before.table.by, after.table.by) || before.table.inlines != after.table.inlines)
-		function_error(after_inputs->paths[0],
-			       "its rows are of another kind than those before: use the same --by, --children and --inline for both");
-	else
-		err = print_diff(options, &before, &after);
-out:
-	function_runs__exit(&after);
-	function_runs__exit(&before);
-	return err;
-}
-
-static int write_sums_to(int fd, const struct function_table *table)
-{
-	FILE *fp = fd < 0 ? NULL : fdopen(fd, "w");
-	int err;
-
-	if (!fp)
-		return -errno;
-	err = function_table__write(table, fp);
-	if (fclose(fp) && !err)
-		err = -errno;
-	return err;
-}
-
-/*
- * Writes a sums file, to which @path may link, under another name until it is complete. @old is
- * the file that it replaces, or NULL.
- */
-static int replace_sums(const char *path, const struct stat *old,
-			const struct function_table *table)
-{
-	char *target = realpath(path, NULL), *new;
-	int err, fd;
-
-	if (asprintf(&new, "%s.%d.new", target ?: path, getpid()) < 0) {
-		free(target);
-		return -ENOMEM;
-	}
-	unlink(new);	/* of a process that was killed */
-	fd = open(new, O_WRONLY | O_CREAT | O_EXCL, old ? 0600 : 0666);
-	if (fd >= 0 && old)
-		fchmod(fd, old->st_mode & 0777);
-	err = write_sums_to(fd, table);
-	if (!err && rename(new, target ?: path))
-		err = -errno;
-	if (err)
-		unlink(new);
-	free(new);
-	free(target);
-	return err;
-}
-
-/* Another file could take the place of one that must not be written, even by root. */
-static bool is_read_only(const char *path, const struct stat *st)
-{
-	return !(st->st_mode & 0222) || access(path, W_OK);
-}
-
-static int functions_write_sums(const char *path, const struct function_table *table)
-{
-	struct stat st;
-	int err;
-
-	if (!strcmp(path, "-"))
-		err = function_table__write(table, stdout);
-	else if (stat(path, &st))
-		err = replace_sums(path, NULL, table);
-	else if (S_ISREG(st.st_mode) && is_read_only(path, &st))
-		err = -EROFS;
-	else if (S_ISREG(st.st_mode))
-		err = replace_sums(path, &st, table);
-	else
-		err = write_sums_to(open(path, O_WRONLY), table);	/* for example a pipe */
-	if (err == -EROFS)
-		pr_err("perf functions: %s: is read-only: name another file, or make it writable\n",
-		       path);
-	else if (err)
-		pr_err("perf functions: %s: %s: name another file\n", path, strerror(-err));
-	return err;
-}
-
-static int parse_share(const char *name, enum function_share *share)
-{
-	int found = function_share__find(name);
-
-	if (found < 0 || found >= FUNCTION_SHARE_CHOICES) {
-		pr_err("perf functions: no share mode %s, there are: auto none discard\n", name);
-		return -EINVAL;
-	}
-	*share = found;
-	return 0;
-}
-
-static int parse_source(const char *name, enum function_source *source)
-{
-	int found = name ? function_source__find(name) : FUNCTION_SOURCE_BEST;
-
-	if (found < 0) {
-		pr_err("perf functions: no source %s, there are: windows samples branches best\n",
-		       name);
-		return -EINVAL;
-	}
-	*source = found;
-	return 0;
-}
-
 static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 {
 	if (!list)
@@ -915,16 +407,16 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 	*cpus = *list ? perf_cpu_map__new(list) : NULL;
 	if (*cpus)
 		return 0;
-	pr_err("perf functions: cannot read --cpu %s: write numbers of CPUs, as in 0,2-4\n", list);
+	fn_error("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
 	return -EINVAL;
 }
 
 /* Returns true, after a message, if an option does not have a list of numbers. */
-static bool functions_refuse_numbers(const char *name, const char *list)
+static bool refuse_numbers(const char *name, const char *list)
 {
 	if (!list || !list[strspn(list, "0123456789,-")])
 		return false;
-	pr_err("perf functions: cannot read --%s %s: write numbers, as in 100,102\n", name, list);
+	fn_error("cannot read --%s %s: write numbers, as in 100,102", name, list);
 	return true;
 }
 
@@ -934,72 +426,104 @@ static bool refuse_symbols(const char *name, const char *path)
 	/* Other names are relative to --symfs. */
 	if (!path || (*path != '/' && *symbol_conf.symfs) || !access(path, R_OK))
 		return false;
-	pr_err("perf functions: --%s %s: %m: name a file with symbols of the kernel\n", name,
-	       path);
+	fn_error("--%s %s: %m: name a file with symbols of the kernel", name, path);
 	return true;
 }
 
 /* Returns true, after a message, if values could not be told apart. */
-static bool refuse_separator(const struct report_options *options)
+static bool refuse_separator(struct report *report)
 {
-	const char *separator = options->separator;
-
-	if (separator && options->json) {
-		pr_err("perf functions: -j and -x choose the form of the output: leave out one of them\n");
+	if (report->separator && !strcmp(report->separator, "\\t"))
+		report->separator = "\t";
+	if (report->separator && report->json) {
+		fn_error("-j and -x choose the form of the output: leave out one of them");
 		return true;
 	}
-	for (const char *c = separator; c && *c; c++) {
-		if (!isalnum(*c) && !strchr(".-+\"'\n", *c))
+	for (const char *c = report->separator; c && *c; c++) {
+		if (!isalnum(*c) && !strchr(".-+~\"'\n", *c))
 			continue;
-		pr_err("perf functions: -x %s: values may contain it: take another separator, such as , or \\t\n",
-		       separator);
+		fn_error("-x %s: values may contain it: take another separator, such as , or \\t",
+			 report->separator);
 		return true;
 	}
 	return false;
 }
 
 /* Sets the keys of the rows. Returns true, after a message, if they are invalid. */
-static bool refuse_by(struct report_options *options)
+static bool refuse_by(struct report *report)
 {
-	const char *by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
-	enum function_by keys[FUNCTION_BY_MAX];
-	int nr = function_by__parse(by, keys);
+	const char *by = report->by_name ?: fn_key__name(FN_BY_SYMBOL);
+	enum fn_key keys[FN_NR_KEYS];
+	char wrong[32] = "children";
+	int nr = fn_by__parse(by, keys, wrong), length = 0;
 
-	if (nr > 0 && keys[0] != FUNCTION_BY_CHILDREN) {
-		function_by__write(options->by, keys, nr);
-		options->recording.by = options->by;
+	if (nr > 0 && keys[0] != FN_BY_CHILDREN) {
+		for (int i = 0; i < nr; i++)
+			length += scnprintf(report->by + length, sizeof(report->by) - length, "%s%s",
+					    i ? "," : "", fn_key__name(keys[i]));
+		report->options.by = report->by;
 		return false;
 	}
-	pr_err("perf functions: no --by %s, there are:", by);
-	for (int key = 0; key < FUNCTION_BY_CHILDREN; key++)
-		pr_err(" %s", function_by__name(key));
+	pr_err("perf functions: no --by %s, there are, each once:", wrong);
+	for (int key = 0; key < FN_BY_CHILDREN; key++)
+		pr_err(" %s", fn_key__name(key));
 	pr_err("\n");
 	return true;
 }
 
-/* Returns true, after a message, if --children contradicts another option. */
-static bool refuse_with_children(struct report_options *options)
+static bool refuse_source(struct report *report)
 {
-	if (!function_by__is(options->recording.by, FUNCTION_BY_SYMBOL) ||
-	    options->recording.inlines) {
-		pr_err("perf functions: --children has rows of functions: leave out --by and --inline\n");
-		return true;
+	report->options.source = report->source ? fn_source__find(report->source) : NULL;
+	if (!report->source || report->options.source || !strcmp(report->source, "best"))
+		return false;
+	fn_error("no source %s, there are: windows samples branches best", report->source);
+	return true;
+}
+
+/* Checks the choice of observations and rows; prints a message if it is invalid. */
+static int choose_rows(struct report *report)
+{
+	struct fn_options *options = &report->options;
+	bool has_chain;
+
+	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) || refuse_by(report) ||
+	    refuse_separator(report) || refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
+	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
+	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
+		return -1;
+	if (options->stitch_lbr && !report->children) {
+		fn_error("--stitch-lbr lengthens call chains: add --children");
+		return -1;
 	}
-	if (options->recording.share == FUNCTION_SHARE_NONE) {
-		pr_err("perf functions: --children does not go with --share none: leave out one of them\n");
-		return true;
+	if (report->children && (!fn_by__is(options->by, FN_BY_SYMBOL) || options->inlines)) {
+		fn_error("--children has rows of functions: leave out --by and --inline");
+		return -1;
 	}
-	options->recording.by = function_by__name(FUNCTION_BY_CHILDREN);
-	options->recording.share = FUNCTION_SHARE_DISCARD;
-	return false;
+	if (report->children)
+		options->by = fn_key__name(FN_BY_CHILDREN);
+	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
+	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
+		fn_error("--inline needs rows of functions: use --by symbol or --by callchain");
+		return -1;
+	}
+	if (symbol_conf.addr2line_path && !fn_notes__has_addr2line()) {
+		fn_error("--addr2line %s: there is no such program: name the one of binutils",
+			 symbol_conf.addr2line_path);
+		return -1;
+	}
+	/* Room for the row in each symbol. */
+	symbol_conf.priv_size = sizeof(struct fn_row *);
+	symbol_conf.use_callchain = has_chain || report->children;
+	return 0;
 }
 
 /* Without --before and --after, two inputs are before and after. */
-static bool find_sides(struct report_options *options)
+static bool find_sides(struct report *report)
 {
-	struct inputs *inputs = options->inputs;
+	struct inputs *inputs = report->inputs;
 
-	if (input_name || options->sums)
+	if (input_name || report->sums)
 		return false;
 	if (!inputs[SIDE_NONE].nr)
 		return inputs[SIDE_BEFORE].nr && inputs[SIDE_AFTER].nr;
@@ -1013,235 +537,138 @@ static bool find_sides(struct report_options *options)
 	return true;
 }
 
-/* Checks the choice of windows and rows; prints a message if it is invalid. */
-static int choose_rows(struct report_options *options)
+/* Options that contradict each other, and why. */
+static const char *find_conflict(struct report *report)
 {
-	bool has_chain;
+	const unsigned int nr_inputs = report->inputs[SIDE_NONE].nr + !!input_name;
 
-	if (options->separator && !strcmp(options->separator, "\\t"))
-		options->separator = "\t";
-	if (parse_cpus(options->cpus, &options->recording.cpus) ||
-	    parse_share(options->share_name, &options->recording.share) ||
-	    parse_source(options->source_name, &options->recording.source) ||
-	    refuse_by(options) || refuse_separator(options) ||
-	    functions_refuse_numbers("pid", symbol_conf.pid_list_str) ||
-	    functions_refuse_numbers("tid", symbol_conf.tid_list_str) ||
-	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
-	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
-		return -1;
-	if (options->recording.stitch_lbr && !options->children) {
-		pr_err("perf functions: --stitch-lbr lengthens call chains: add --children\n");
-		return -1;
-	}
-	if (options->children && refuse_with_children(options))
-		return -1;
-	has_chain = function_by__has(options->recording.by, FUNCTION_BY_CALLCHAIN);
-	if (options->recording.inlines && !has_chain &&
-	    !function_by__has(options->recording.by, FUNCTION_BY_SYMBOL)) {
-		pr_err("perf functions: --inline needs rows of functions: use --by symbol or --by callchain\n");
-		return -1;
-	}
-	if (symbol_conf.addr2line_path && !function_notes__has_addr2line()) {
-		pr_err("perf functions: --addr2line %s: there is no such program: name the one of binutils\n",
-		       symbol_conf.addr2line_path);
-		return -1;
-	}
-	/* Room for the function in each symbol. */
-	symbol_conf.priv_size = sizeof(struct collect_function *);
-	symbol_conf.use_callchain = has_chain || options->children;
-	return 0;
-}
-
-/* Checks and completes the choice of what is done; prints a message if it is invalid. */
-static int choose_report(struct report_options *options)
-{
-	const unsigned int nr_inputs = options->inputs[SIDE_NONE].nr + !!input_name;
-
-	options->diff |= options->inputs[SIDE_BEFORE].nr || options->inputs[SIDE_AFTER].nr;
-	if (options->tree && (!options->metrics || options->fields || options->diff ||
-			      options->separator || options->sums)) {
-		pr_err("perf functions: --tree prints the metrics of -M, as text or with -j: add -M, and leave out --fields, -x, --sums and comparisons\n");
-		return -EINVAL;
-	}
-	if (options->diff && !find_sides(options)) {
-		pr_err("perf functions: --diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums\n");
-		return -EINVAL;
-	}
-	options->reading.is_compared = options->diff;
-	if (options->depth < UINT_MAX && (options->diff || options->interval)) {
-		pr_err("perf functions: --depth goes with a table of call chains: leave out --interval and comparisons\n");
-		return -EINVAL;
-	}
-	if (options->interval &&
-	    (options->diff || options->sums || options->wants_tui || nr_inputs > 1)) {
-		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons\n");
-		return -EINVAL;
-	}
-	if ((options->fail_on || options->single_run) && !options->diff) {
-		pr_err("perf functions: --%s a comparison: add --diff, or --before and --after\n",
-		       options->fail_on ? "fail-on checks" : "single-run is about");
-		return -EINVAL;
-	}
-	if (options->header &&
-	    (options->diff || options->json || options->separator || options->sums)) {
-		pr_err("perf functions: --header goes with a table: leave out -j, -x, --sums and comparisons\n");
-		return -EINVAL;
-	}
-	if (options->sums && (options->json || options->separator || options->fields ||
-			      options->metrics || options->sort || options->limit ||
-			      options->percent_limit || options->with_ci ||
-			      options->reading.is_corrected)) {
-		pr_err("perf functions: --sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit, --ci and --correct, and give them when you report the sums\n");
-		return -EINVAL;
-	}
-	if (options->wants_tui && (options->json || options->separator || options->sums ||
-				   options->tree || options->diff)) {
-		pr_err("perf functions: --tui browses a table: leave out -j, -x, --sums, --tree and comparisons\n");
-		return -EINVAL;
-	}
-	/* The browser shows one table of functions and no other output. */
-	options->tui &= !options->json && !options->separator && !options->sums &&
-			!options->tree && !options->diff && !options->interval;
-	return parse_limits(options);
+	if (report->diff && !find_sides(report))
+		return "--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums";
+	if (report->interval &&
+	    (report->diff || report->sums || report->wants_tui || nr_inputs > 1))
+		return "--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons";
+	if (report->fail_on && !report->diff)
+		return "--fail-on checks a comparison: add --diff, or --before and --after";
+	if (report->single_run && !report->diff)
+		return "--single-run is about a comparison: add --diff, or --before and --after";
+	if (report->sums && (report->json || report->separator || report->fields ||
+			     report->metrics || report->sort || report->limit ||
+			     report->percent_limit || report->with_ci))
+		return "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums";
+	if (report->wants_tui && (report->json || report->separator || report->sums || report->diff))
+		return "--tui browses a table: leave out -j, -x, --sums and comparisons";
+	return NULL;
 }
 
 /* Prepares for what the options choose. */
-static int prepare_report(struct report_options *options)
+static int prepare(struct report *report)
 {
-	struct recording_options *recording = &options->recording;
+	const char *conflict;
 
-	if (options->interval) {
-		recording->span = options->interval * NSEC_PER_SEC + 0.5;
-		recording->take = print_part;
-		recording->data = options;
-	} else {	/* a line of progress would mix with tables */
-		recording->begin = function_progress__begin;
-		recording->end = function_progress__end;
+	report->diff |= report->inputs[SIDE_BEFORE].nr || report->inputs[SIDE_AFTER].nr;
+	conflict = find_conflict(report);
+	if (conflict) {
+		fn_error("%s", conflict);
+		return -EINVAL;
 	}
-	if (options->header) {
-		recording->header = open_memstream(&options->headers, &options->headers_size);
-		if (!recording->header)
-			return -ENOMEM;
+	/* The browser shows one table of functions and no other output. */
+	report->tui &= !report->json && !report->separator && !report->sums && !report->diff &&
+		       !report->interval;
+	if (report->interval) {
+		report->options.span = report->interval * NSEC_PER_SEC + 0.5;
+		report->options.take = take_span;
+		report->options.data = report;
 	}
-	recording->annotate = options->tui;
-	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
+	report->options.annotate = report->tui;
+	if (report->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -ENOMEM;
-	if (options->tui && verbose <= 0)
-		held_messages__begin(&options->messages);
+	if (report->tui && verbose <= 0)
+		hold_messages(report);
 	return 0;
 }
 
-static int add_up_input(const char *path, struct report_options *options,
-			struct function_table *table)
+static int add_input(struct report *report, const char *path, struct fn_table *table)
 {
-	struct function_table own = {};
-	int err = read_input(path, options, &own);
+	const bool has_by = report->by_name || report->children;
+	struct fn_table own;
 	const char *reason;
-
-	if (!err && !table->nr_sets) {
-		*table = own;
-		return 0;
-	}
-	reason = err ? NULL : function_table__add(table, &own);
-	if (reason)
-		err = function_input__refuse_sum(path, reason);
-	function_table__exit(&own);
-	return err;
-}
-
-static int cut_chains(struct function_table *table, unsigned int depth)
-{
 	int err;
 
-	if (depth == UINT_MAX)
-		return 0;
-	if (!function_by__is(table->by, FUNCTION_BY_CALLCHAIN)) {
-		pr_err("perf functions: --depth cuts call chains: add --by callchain\n");
-		return -EINVAL;
+	/* The first one is the table. */
+	if (!table->nr_sets)
+		return fn_input__read(path, &report->options, has_by, report->sums, table,
+				      &report->sessions);
+	fn_table__init(&own);
+	err = fn_input__read(path, &report->options, has_by, report->sums, &own, &report->sessions);
+	reason = err ? NULL : fn_table__add(table, &own);
+	if (reason) {
+		fn_error("%s: cannot be added to the inputs before it: %s: report it separately",
+			 path, reason);
+		err = -EINVAL;
 	}
-	err = function_table__cut_chains(table, depth);
-	if (err)
-		pr_err("perf functions: %s: report fewer files at once\n", err == -ERANGE ?
-		       "the sums are too large to add up" : "not enough memory");
-	return err;
+	fn_table__exit(&own);
+	return err ?: fn_table__settle(table);
 }
 
-static int report_table(struct report_options *options)
+static int report_table(struct report *report)
 {
-	const struct inputs *inputs = &options->inputs[SIDE_NONE];
+	const struct inputs *inputs = &report->inputs[SIDE_NONE];
 	const char *default_input = input_name ?: "perf.data";
-	struct function_table table = {};
+	struct fn_table table;
 	int err = 0;
 
+	fn_table__init(&table);
 	if (!inputs->nr || input_name)
-		err = add_up_input(default_input, options, &table);
+		err = add_input(report, default_input, &table);
 	for (unsigned int i = 0; !err && i < inputs->nr; i++)
-		err = add_up_input(inputs->paths[i], options, &table);
-	err = err ?: cut_chains(&table, options->depth);
-	if (err)
-		goto out;
-
+		err = add_input(report, inputs->paths[i], &table);
 	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
-	if (!options->tui)
+	if (!report->tui)
 		signal(SIGPIPE, SIG_DFL);
-
-	if (!function_table__has_window(&table) && recording_options__filter(&options->recording))
-		function_input__note_empty(inputs->nr > 1 ? "the recordings" :
-					   inputs->nr ? inputs->paths[0] : default_input,
-					   &options->recording);
-	if (options->interval) {
-		print_notes(&table, NULL, options);
-	} else if (options->sums) {
-		print_notes(&table, NULL, options);
-		err = functions_write_sums(options->sums, &table);
-	} else {
-		err = print_report(options, &table);
-	}
-out:
-	function_table__exit(&table);
+	if (!err && fn_table__is_empty(&table) && fn_options__filter(&report->options))
+		fn_input__note_empty(inputs->nr > 1 ? "the recordings" :
+				     inputs->nr ? inputs->paths[0] : default_input,
+				     &report->options);
+	if (!err && (report->interval || report->sums))
+		fn_notes__print("", &table, NULL, &report->options);
+	if (!err && report->sums)
+		err = fn_table__write_sums(report->sums, &table);
+	else if (!err && !report->interval)
+		err = print_table(report, &table);
+	/* The table is out, whatever happens when threads, maps and symbols are freed. */
+	fflush(stdout);
+	fn_sessions__delete(report->sessions);
+	fn_table__exit(&table);
 	return err;
 }
 
-static int report_functions(struct report_options *options)
+static int compare(struct report *report)
 {
-	int err = choose_rows(options) ?: choose_report(options) ?: prepare_report(options);
+	const struct fn_compare_options options = {
+		.before = report->inputs[SIDE_BEFORE].paths,
+		.after = report->inputs[SIDE_AFTER].paths,
+		.nr_before = report->inputs[SIDE_BEFORE].nr,
+		.nr_after = report->inputs[SIDE_AFTER].nr,
+		.has_by = report->by_name || report->children,
+		.fields = report->fields, .metrics = report->metrics, .sort = report->sort,
+		.separator = report->separator, .fail_on = report->fail_on,
+		.percent_limit = report->percent_limit, .limit = report->limit,
+		.json = report->json, .with_ci = report->with_ci, .single_run = report->single_run,
+	};
 
-	if (!err)
-		err = options->diff ? report_diff(options, &options->inputs[SIDE_BEFORE],
-						  &options->inputs[SIDE_AFTER]) :
-				      report_table(options);
-	/* The table is out, whatever happens when threads, maps and symbols are freed. */
-	fflush(stdout);
-	recordings__delete(options->recordings);
-	held_messages__end(&options->messages);
-	free(options->messages.text);
-	return err < 0 ? -1 : err;
+	return fn_compare(&options, &report->options);
 }
 
 /* --fail-on may be given more than once. */
 static int add_limits(const struct option *opt, const char *str, int unset __maybe_unused)
 {
-	const char **limits = opt->value;
-	char *all;
+	char **limits = opt->value, *all;
 
 	if (asprintf(&all, "%s%s%s", *limits ?: "", *limits ? "," : "", str) < 0)
 		return -ENOMEM;
-	free((char *)*limits);
+	free(*limits);
 	*limits = all;
 	return 0;
-}
-
-/* --tree[=all] */
-static int parse_tree(const struct option *opt, const char *str, int unset)
-{
-	struct report_options *report = opt->value;
-
-	report->tree = !unset;
-	report->tree_is_all = str && !strcmp(str, "all");
-	if (!str || report->tree_is_all)
-		return 0;
-	pr_err("perf functions: --tree=%s: write --tree, or --tree=all\n", str);
-	return -EINVAL;
 }
 
 /* Reads the number of an option; prints a message with its name if it is out of range. */
@@ -1253,7 +680,7 @@ static int parse_number(const struct option *opt, const char *str, double least,
 	*number = strtod(str, &end);
 	if (end != str && !*end && *number >= least && *number <= most)
 		return 0;
-	pr_err("perf functions: --%s takes a number from %g to %g\n", opt->long_name, least, most);
+	fn_error("--%s takes a number from %g to %g", opt->long_name, least, most);
 	return -EINVAL;
 }
 
@@ -1267,7 +694,7 @@ static int parse_seconds(const struct option *opt, const char *str, int unset __
 	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
 
-static void add_input(struct report_options *report, const char *path)
+static void add_path(struct report *report, const char *path)
 {
 	struct inputs *inputs = &report->inputs[report->side];
 
@@ -1277,24 +704,24 @@ static void add_input(struct report_options *report, const char *path)
 /* --before and --after */
 static int add_to_side(const struct option *opt, const char *path, int unset __maybe_unused)
 {
-	struct report_options *report = opt->value;
+	struct report *report = opt->value;
 
 	report->side = strcmp(opt->long_name, "before") ? SIDE_AFTER : SIDE_BEFORE;
-	add_input(report, path);
+	add_path(report, path);
 	return 0;
 }
 
 /* Inputs belong to the --before or --after that they follow. */
-static void parse_report(struct report_options *report, const struct option *options, int argc,
+static void parse_report(struct report *report, const struct option *options, int argc,
 			 const char **argv)
 {
 	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
 
-	while ((argc = parse_options(argc, argv, options, functions_report_usage, flags)) &&
+	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
 	       strcmp(argv[0], "--"))
-		add_input(report, argv[0]);
+		add_path(report, argv[0]);
 	for (int i = 1; i < argc; i++)
-		add_input(report, argv[i]);
+		add_path(report, argv[i]);
 }
 
 /* An option with a value, which has no form --no-NAME. */
@@ -1302,14 +729,9 @@ static void parse_report(struct report_options *report, const struct option *opt
 	{ .type = OPTION_CALLBACK, .short_name = (s), .long_name = (l), .value = (v),	\
 	  .argh = (a), .help = (h), .callback = (f), .flags = PARSE_OPT_NONEG }
 
-/* The same, of a name with a default. */
-#define OPT_NAME(l, v, a, h)							\
-	{ .type = OPTION_STRING, .long_name = (l), .value = (v), .argh = (a), .help = (h),	\
-	  .flags = PARSE_OPT_NONEG }
-
 /* Groups of options, in the help and in the manual. */
 #define GROUP_INPUT		"Input:"
-#define GROUP_WINDOWS		"Windows:"
+#define GROUP_SAMPLES		"Samples and windows:"
 #define GROUP_ROWS		"Rows:"
 #define GROUP_COLUMNS		"Columns and metrics:"
 #define GROUP_UNCERTAINTY	"Uncertainty:"
@@ -1319,34 +741,32 @@ static void parse_report(struct report_options *report, const struct option *opt
 
 /* Left out of -h, which fits on a screen. */
 static const char *const only_in_manual[] = {
-	"addr2line", "demangle", "depth", "force", "full-source-path", "header", "kallsyms",
-	"objdump", "stdio", "verbose",
+	"addr2line", "demangle", "force", "full-source-path", "kallsyms", "objdump", "stdio",
+	"verbose",
 };
 
 /* The options of report and top: what rows and columns there are, and how they are printed. */
-static struct option *table_options(struct report_options *report)
+static struct option *table_options(struct report *report)
 {
 	const struct option options[] = {
-	OPT_GROUP(GROUP_WINDOWS),
+	OPT_GROUP(GROUP_SAMPLES),
 	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
 	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comms",
-		   "count only windows and samples in these comms"),
+		   "count only samples and windows in these comms"),
 	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dsos",
-		   "count only windows and samples in these DSOs"),
+		   "count only samples and windows in these DSOs"),
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
-		   "count only windows and samples in these symbols"),
-	OPT_NAME("share", &report->share_name, "mode",
-		 "which windows count: auto, none or discard (default: auto)"),
-	OPT_STRING(0, "source", &report->source_name, "name",
+		   "count only samples and windows in these symbols"),
+	OPT_STRING(0, "source", &report->source, "name",
 		   "windows, samples, branches or best (default): where values come from"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name, "keys",
 		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),
 	OPT_BOOLEAN(0, "children", &report->children,
 		    "count for a function all that it calls, too (record with --call-graph fp)"),
-	OPT_BOOLEAN(0, "stitch-lbr", &report->recording.stitch_lbr,
+	OPT_BOOLEAN(0, "stitch-lbr", &report->options.stitch_lbr,
 		    "with --children: lengthen call chains of LBRs by those of earlier samples"),
-	OPT_BOOLEAN(0, "inline", &report->recording.inlines,
+	OPT_BOOLEAN(0, "inline", &report->options.inlines,
 		    "give inlined functions rows of their own"),
 	OPT_STRING('s', "sort", &report->sort, "column",
 		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
@@ -1355,16 +775,14 @@ static struct option *table_options(struct report_options *report)
 		  "leave out functions with a smaller share", parse_percent),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('F', "fields", &report->fields, "list",
-		   "print only these columns, in this order"),
+		   "print only these columns, in this order; events by name are their numbers"),
 	OPT_GROUP(GROUP_UNCERTAINTY),
 	OPT_BOOLEAN(0, "ci", &report->with_ci, "print the 95 % interval of each metric"),
-	OPT_BOOLEAN(0, "correct", &report->reading.is_corrected,
-		    "subtract what interrupts add, the same from all windows"),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
 			   "print values with all their digits and this separator"),
 	OPT_BOOLEAN('j', "json", &report->json,
-		    "print JSON with all windows, events, metrics and 95 % intervals"),
+		    "print JSON with all events, metrics and 95 % intervals"),
 	OPT_GROUP(GROUP_SYMBOLS),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
@@ -1424,7 +842,6 @@ static struct option *join_options(const struct option *first, const struct opti
 	both = calloc(nr + 1, sizeof(*both));
 	if (!both)
 		return NULL;
-
 	end = both;
 	for (group = first; group->type != OPTION_END; group = end_of_group(group)) {
 		end = copy_options(end, group, end_of_group(group));
@@ -1448,33 +865,28 @@ static struct option *join_options(const struct option *first, const struct opti
 
 static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
-	struct report_options report = { .share_name = "auto", .depth = UINT_MAX };
+	struct report report = {};
 	struct option *shared = table_options(&report), *all = NULL;
 	int err = -1;
 	const struct option options[] = {
 	OPT_GROUP(GROUP_INPUT),
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
-	OPT_BOOLEAN('f', "force", &report.recording.force, "don't do ownership validation"),
-	OPT_GROUP(GROUP_WINDOWS),
+	OPT_BOOLEAN('f', "force", &report.options.force, "don't do ownership validation"),
+	OPT_GROUP(GROUP_SAMPLES),
 	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pids",
-		   "count only windows and samples in these processes"),
+		   "count only samples and windows in these processes"),
 	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tids",
-		   "count only windows and samples in these threads"),
+		   "count only samples and windows in these threads"),
 	OPT_STRING('C', "cpu", &report.cpus, "cpus",
-		   "count only windows and samples on these CPUs"),
-	OPT_STRING(0, "time", &report.recording.time, "span",
-		   "count only windows and samples in this span of time"),
+		   "count only samples and windows on these CPUs"),
+	OPT_STRING(0, "time", &report.options.time, "span",
+		   "count only samples and windows in this span of time"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_VALUE(0, "interval", &report.interval, "s",
 		  "print a table for each span of this number of seconds", parse_seconds),
-	OPT_UINTEGER(0, "depth", &report.depth,
-		     "with --by callchain: keep this number of outer functions (0: add up all)"),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "list",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
-	OPT_CALLBACK_OPTARG(0, "tree", &report, NULL, "all",
-			    "with -M: print a tree of the metrics of each function, or open all of it",
-			    parse_tree),
 	OPT_GROUP(GROUP_UNCERTAINTY),
 	OPT_GROUP(GROUP_COMPARISON),
 	OPT_BOOLEAN(0, "diff", &report.diff,
@@ -1491,8 +903,6 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING(0, "sums", &report.sums, "file",
 		   "write the sums to this file (- for stdout) and print no metrics"),
-	OPT_BOOLEAN(0, "header", &report.header,
-		    "print the headers of recordings before the table"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "print text, which is the default"),
 	OPT_BOOLEAN(0, "tui", &report.tui, "browse the table"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
@@ -1503,40 +913,34 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	};
 
 	all = shared ? join_options(options, shared) : NULL;
-	if (!all)
-		goto out;
-	for (int i = 0; i < NR_SIDES; i++) {
+	for (int i = 0; i < NR_SIDES; i++)
 		report.inputs[i].paths = calloc(argc + 1, sizeof(*report.inputs[i].paths));
-		if (!report.inputs[i].paths)
-			goto out;
-	}
+	if (!all || !report.inputs[0].paths || !report.inputs[1].paths || !report.inputs[2].paths)
+		goto out;
 	parse_report(&report, all, argc, argv);
 	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
-	err = report_functions(&report);
-	free((char *)report.fail_on);
-	for (unsigned int i = 0; i < report.nr_limits; i++)
-		free(report.limits[i].column);
-	free(report.limits);
-	perf_cpu_map__put(report.recording.cpus);
-	if (report.recording.header)
-		fclose(report.recording.header);
-	free(report.headers);
+	err = choose_rows(&report) ?: prepare(&report);
+	if (!err)
+		err = report.diff ? compare(&report) : report_table(&report);
+	release_messages(&report);
+	free(report.messages);
+	free(report.fail_on);
+	perf_cpu_map__put(report.options.cpus);
 	free(report.titles);
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);
 	free(all);
 	free(shared);
-	return err;
+	return err < 0 ? -1 : err;
 }
 
 /* State of perf functions top. */
-struct top_command {
-	struct report_options report;
+struct top {
+	struct report report;
 	struct fn_record record;
-	/* The choices made with keys. */
-	char *sort;
+	char *sort;		/* as chosen with a key */
 };
 
 /* Returns true, after a message, if nothing more can be written, which perf record may not say. */
@@ -1547,90 +951,81 @@ static bool is_device_full(const char *output)
 	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
 	    !st.f_blocks)
 		return false;
-	function_error(output, "no space left on the device: name a file elsewhere with -o");
+	fn_error("%s: no space left on the device: name a file elsewhere with -o", output);
 	return true;
 }
 
-/*
- * Calls perf record. It returns -1 if an event does not open (and seldom for another reason),
- * other negative numbers for other errors, or the exit status of the command that it ran.
- */
+/* Calls perf record. It returns -1 if an event does not open (and seldom for another reason). */
 static int call_record(const struct fn_record *record)
 {
-	int ret;
+	int ret = cmd_record(record->argc, record->argv);
 
-	record_options = record->options;
-	ret = cmd_record(record->argc, record->argv);
-	if (ret < 0 && !is_device_full(record->output) && ret == -1)
+	if (ret == -1 && !is_device_full(record->output))
 		fn_record__explain(record);
 	return ret;
 }
 
-static int record_for_top(void *data)
+static int record_for_top(void *data, int said, bool has_screen __maybe_unused)
 {
-	struct top_command *command = data;
+	struct top *top = data;
 
-	return call_record(&command->record);
+	dup2(said, STDERR_FILENO);
+	return call_record(&top->record);
 }
 
-static int read_for_top(void *data, struct function_top *top)
+static int read_for_top(void *data, struct fn_top *fn_top)
 {
-	struct top_command *command = data;
-	struct recording_options *recording = &command->report.recording;
-	struct function_table table = {};
+	struct top *top = data;
+	struct fn_options *options = &top->report.options;
+	struct fn_table table;
 	int err;
 
-	recording->is_due = function_top__is_due;
-	recording->take = function_top__take;
-	recording->data = top;
-	err = recording__read("-", recording, &table, NULL);
-	function_table__exit(&table);
+	options->is_due = fn_top__is_due;
+	options->take = fn_top__take;
+	options->data = fn_top;
+	fn_table__init(&table);
+	err = fn_session__read("-", options, &table, NULL);
+	fn_table__exit(&table);
 	return err;
 }
 
-static int print_for_top(void *data, const struct function_table *table,
-			 const struct function_view *view)
+static int print_for_top(void *data, const struct fn_table *table, const struct fn_screen *screen)
 {
-	struct top_command *command = data;
-	struct report_options *report = &command->report;
+	struct top *top = data;
 	int err;
 
-	report->view = view;
-	err = view->width ? print_report(report, table) :
-			    print_span(report, table, view->begin, view->end);
-	report->view = NULL;
+	top->report.screen = screen;
+	err = screen->width ? print_table(&top->report, table) :
+			      print_span(&top->report, table, screen->begin, screen->end);
+	top->report.screen = NULL;
 	return err;
 }
 
-static void note_for_top(void *data, const struct function_table *table)
+static void note_for_top(void *data, const struct fn_table *table)
 {
-	struct top_command *command = data;
+	struct top *top = data;
 
-	print_notes(table, NULL, &command->report);
+	fn_notes__print("", table, NULL, &top->report.options);
 }
 
-/* Returns true if a table has a column; all have the first one. */
-static bool functions_has_column(const struct report_options *report,
-				 const struct function_table *table,
-				 const char *name)
+static bool has_column(const struct report *report, const struct fn_table *table, const char *name)
 {
-	struct function_columns columns;
-	bool is_there;
+	struct fn_columns columns;
+	bool found;
 
-	if (!strcasecmp(name, "symbol") || !strcmp(name, table->by))
-		return true;
-	is_there = !make_all_columns(&columns, table, report, true) &&
-		   function_columns__find(&columns, name, strlen(name)) >= 0;
-	function_columns__exit(&columns);
-	return is_there;
+	found = !fn_columns__init(&columns, table) &&
+		(!report->metrics || !fn_metrics__add(&columns, report->metrics, true)) &&
+		(is_key(&columns, name, strlen(name)) ||
+		 fn_columns__find(&columns, name, strlen(name)) >= 0);
+	fn_columns__exit(&columns);
+	return found;
 }
 
 /* Handles the keys e, s and f. */
-static char *choose_for_top(void *data, const struct function_table *table, char key,
-			    const char *text)
+static char *choose_for_top(void *data, const struct fn_table *table, char key, const char *text)
 {
-	struct top_command *command = data;
-	struct report_options *report = &command->report;
+	struct top *top = data;
+	struct report *report = &top->report;
 	char *message = NULL, *end, *copy;
 	unsigned long long rows;
 	double percent;
@@ -1643,16 +1038,16 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 		return NULL;
 	}
 	if (key == 's') {
-		if (!table->nr_sums)
+		if (!table->nr_rows)
 			return strdup("no columns yet: try again when the table has rows");
-		if (!functions_has_column(report, table, text))
+		if (!has_column(report, table, text))
 			return asprintf(&message, "there is no column %s: type the title of one",
 					text) < 0 ? NULL : message;
 		copy = strdup(text);
 		if (!copy)
 			return NULL;
-		free(command->sort);
-		command->sort = copy;
+		free(top->sort);
+		top->sort = copy;
 		report->sort = copy;
 		return NULL;
 	}
@@ -1665,19 +1060,13 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 
 static int parse_delay(const struct option *opt, const char *str, int unset __maybe_unused)
 {
-	return parse_number(opt, str, FUNCTION_TOP_LEAST_DELAY, FUNCTION_TOP_MOST_SECONDS);
+	return parse_number(opt, str, FN_TOP_LEAST_DELAY, FN_TOP_MOST_SECONDS);
 }
 
 static int parse_last(const struct option *opt, const char *str, int unset __maybe_unused)
 {
-	return parse_number(opt, str, 0, FUNCTION_TOP_MOST_SECONDS);
+	return parse_number(opt, str, 0, FN_TOP_MOST_SECONDS);
 }
-
-/*
- * perf record wakes up when a buffer is half full. Without the right to lock as much
- * memory as this takes, each buffer is as large as the user may have it.
- */
-static const char *const buffers_of_top[] = { "-m", "1M", NULL };
 
 /* Pipes must not get the number of a stream that is closed. Returns false, after a message. */
 static bool prepare_streams(void)
@@ -1685,7 +1074,7 @@ static bool prepare_streams(void)
 	int fd;
 
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-		function_error_of_output(errno);
+		fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
 		return false;
 	}
 	do
@@ -1695,54 +1084,57 @@ static bool prepare_streams(void)
 	return true;
 }
 
-static int run_top(struct top_command *command, struct function_top_options *top, int argc,
-		   const char **argv, const struct option *options)
+static int run_top(struct top *top, struct fn_top_options *options, int argc, const char **argv,
+		   const struct option *own)
 {
-	struct report_options *report = &command->report;
+	/*
+	 * perf record wakes up when a buffer is half full. Without the right to lock as much memory
+	 * as this takes, each buffer is as large as the user may have it.
+	 */
+	static const char *const buffers[] = { "-m", "1M", NULL };
+	struct report *report = &top->report;
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
-		.usage = functions_top_usage, .options = options,
-		.add_metrics = fn_metrics__add_groups,
+		.usage = top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
 		.without = not_of_top, .arguments = arguments,
-		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers_of_top : NULL,
+		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
 	};
 	int fds[2];
 
 	if (!prepare_streams())
 		return -1;
 	if (pipe2(fds, O_CLOEXEC)) {
-		pr_err("perf functions: cannot start: %m: `ulimit -a` shows the limits\n");
+		fn_error("cannot start: %m: `ulimit -a` shows the limits");
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
-	if (fn_record__init(&command->record, record_options, &recorder, argc, argv))
+	if (fn_record__init(&top->record, record_options, &recorder, argc, argv))
 		return -1;
-	report->metrics = command->record.metrics;
-	top->stdio |= report->json || report->separator;
+	report->metrics = top->record.metrics;
+	options->stdio |= report->json || report->separator;
 	if (choose_rows(report))
 		return -1;
-	top->filter = recording_options__filter(&report->recording);
-	return function_top__run(top, fds);
+	options->filter = fn_options__filter(&report->options);
+	return fn_top__run(options, fds);
 }
 
 static int cmd_functions_top(int argc, const char **argv)
 {
-	struct top_command command = { .report = { .share_name = "auto" } };
-	struct function_top_options top = {
-		.delay = FUNCTION_TOP_DELAY, .last = FUNCTION_TOP_LAST,
-		.record = record_for_top, .read = read_for_top, .print = print_for_top,
-		.note = note_for_top, .choose = choose_for_top, .data = &command,
+	struct top top = {};
+	struct fn_top_options options = {
+		.delay = 2, .last = 30, .record = record_for_top, .read = read_for_top,
+		.print = print_for_top, .note = note_for_top, .choose = choose_for_top, .data = &top,
 	};
-	struct option *shared = table_options(&command.report), *all = NULL;
-	const struct option options[] = {
+	struct option *shared = table_options(&top.report), *all = NULL;
+	const struct option own[] = {
 	OPT_GROUP("Tables:"),
-	OPT_VALUE('d', "delay", &top.delay, "seconds",
+	OPT_VALUE('d', "delay", &options.delay, "seconds",
 		  "seconds from one table to the next (default: 2)", parse_delay),
-	OPT_VALUE(0, "last", &top.last, "seconds",
+	OPT_VALUE(0, "last", &options.last, "seconds",
 		  "seconds that a table covers (default: 30; 0: all since the start)", parse_last),
-	OPT_UINTEGER(0, "count", &top.count, "end after this number of tables"),
-	OPT_BOOLEAN(0, "stdio", &top.stdio,
+	OPT_UINTEGER(0, "count", &options.count, "end after this number of tables"),
+	OPT_BOOLEAN(0, "stdio", &options.stdio,
 		    "print one table after the other, as without a terminal"),
 	OPT_END()
 	};
@@ -1753,13 +1145,13 @@ static int cmd_functions_top(int argc, const char **argv)
 		if (opt->short_name == 'c' || opt->short_name == 'd')
 			opt->short_name = 0;
 	}
-	all = shared ? join_options(options, shared) : NULL;
+	all = shared ? join_options(own, shared) : NULL;
 	if (all)
-		ret = run_top(&command, &top, argc, argv, all);
-	perf_cpu_map__put(command.report.recording.cpus);
-	fn_record__exit(&command.record);
-	free(command.report.titles);
-	free(command.sort);
+		ret = run_top(&top, &options, argc, argv, all);
+	perf_cpu_map__put(top.report.options.cpus);
+	fn_record__exit(&top.record);
+	free(top.report.titles);
+	free(top.sort);
 	free(all);
 	free(shared);
 	return ret;
@@ -1768,26 +1160,24 @@ static int cmd_functions_top(int argc, const char **argv)
 static int cmd_functions_record(int argc, const char **argv)
 {
 	const struct fn_recorder recorder = {
-		.usage = functions_record_usage,
-		.add_metrics = fn_metrics__add_groups,
+		.usage = record_usage, .add_metrics = fn_metrics__add_groups,
 	};
-	struct fn_record arguments;
-	int ret = fn_record__init(&arguments, record_options, &recorder, argc, argv);
+	struct fn_record record;
+	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
 
 	if (!ret)
-		ret = call_record(&arguments);
-	fn_record__exit(&arguments);
+		ret = call_record(&record);
+	fn_record__exit(&record);
 	return ret;
 }
 
 static void print_no_command(const char *name)
 {
 	char *printable = function_text__printable(name);
-	bool is_diff = !strcmp(name, "diff");
 
-	pr_err("perf functions: unknown command '%s': %s\n", printable ?: "",
-	       is_diff ? "compare with perf functions report --diff BEFORE AFTER" :
-			 "there are record, report and top, see perf functions -h");
+	fn_error("unknown command '%s': %s", printable ?: "", !strcmp(name, "diff") ?
+		 "compare with perf functions report --diff BEFORE AFTER" :
+		 "there are record, report and top, see perf functions -h");
 	free(printable);
 }
 
@@ -1825,7 +1215,6 @@ int cmd_functions(int argc, const char **argv)
 		print_no_command(argv[0]);
 	else
 		usage_with_options(functions_usage, options);
-
 	/* free usage string allocated by parse_options_subcommand */
 	free((void *)functions_usage[0]);
 	return ret;

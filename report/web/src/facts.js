@@ -2,7 +2,7 @@
 // The facts about the recording.
 
 import { element, plainTable } from './element.js';
-import { ROWS, number } from './values.js';
+import { ROWS, SOURCES, number } from './values.js';
 
 function fact(name, value, warn) {
 	return element(
@@ -13,30 +13,24 @@ function fact(name, value, warn) {
 	);
 }
 
-// by the share of a group: what counts, and what its shares are made of
-const COUNTED = {
-	auto: ['windows in one function', 'what opens windows'],
-	none: ['all windows', 'what counts'],
-	discard: ['windows in one function', 'what counts'],
-	samples: ['samples of each event', 'what counts'],
-	recorded: ['samples of each event, by their branch records', 'what counts'],
-	branches: ['branch records', 'samples'],
-};
-
 const frequency = hertz => (hertz ? `${number(hertz)} Hz` : 'frequency');
 
-function groupsTable(groups) {
-	const head = ['events', 'period', 'window', 'burst', 'jitter', 'what counts', 'shares of'];
-	const rows = groups.map(group => [
-		group.events.join(', '),
-		group.sample_period ? number(group.sample_period) : frequency(group.sample_freq),
-		group.alternative_sample_period || group.sample_period
-			? number(group.alternative_sample_period || group.sample_period)
-			: frequency(group.sample_freq),
-		group.alternative_sample_count > 1 ? number(group.alternative_sample_count) : 'one',
-		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',
-		...COUNTED[group.share],
-	]);
+function setsTable(sets) {
+	const head = ['events', 'period', 'window', 'burst', 'jitter', 'what counts'];
+	const rows = sets.flatMap(({ source, events, groups }) =>
+		groups.map(group => [
+			events.map(({ name }) => name).join(', '),
+			group.period ? number(group.period) : frequency(group.freq),
+			...(source === 'windows'
+				? [
+						group.window ? number(group.window) : 'the period',
+						group.burst > 1 ? number(group.burst) : 'one',
+					]
+				: ['none', 'none']),
+			group.jitter ? `2^${group.jitter}` : 'none',
+			SOURCES[source],
+		])
+	);
 	return element(
 		'div',
 		{ class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Groups of events' },
@@ -55,18 +49,12 @@ function trouble(name, counts) {
 
 export function facts(data) {
 	const { table } = data;
-	const { samples, discarded } = table.windows;
-	const percent = ((100 * discarded) / samples).toFixed(1);
 	const rows = ROWS[table.by] ?? 'rows';
 	const which = data.diff ? ' after' : '';
 	const recordings = data.diff ? [data.diff.before, data.diff.after] : [table];
-	const counted = [];
-	if (table.samples) counted.push(fact('samples' + which, number(table.samples)));
-	if (samples)
-		counted.push(
-			fact('windows' + which, number(samples)),
-			fact('discarded windows', `${number(discarded)} (${percent} %)`)
-		);
+	const counted = Object.entries(table.observations).map(([source, count]) =>
+		fact(SOURCES[source] + which, number(count))
+	);
 	const result = [
 		element(
 			'dl',
@@ -94,11 +82,11 @@ export function facts(data) {
 			...(data.diff
 				? [
 						element('h3', {}, 'Before'),
-						groupsTable(data.diff.before.groups),
+						setsTable(data.diff.before.sets),
 						element('h3', {}, 'After'),
 					]
 				: []),
-			groupsTable(table.groups)
+			setsTable(table.sets)
 		)
 	);
 	return result;

@@ -13,6 +13,9 @@ import {
 	interval,
 	isRate,
 	matcher,
+	number,
+	shown,
+	SOURCES,
 	valueIn,
 } from './values.js';
 
@@ -74,7 +77,7 @@ export function flameView(panel, data) {
 			element(
 				'p',
 				{ class: 'note' },
-				'No window counts: there is nothing to draw.'
+				'There are no samples: there is nothing to draw.'
 			)
 		);
 		return {};
@@ -137,13 +140,16 @@ export function flameView(panel, data) {
 	let match = () => false;
 	const describe = ({ data: node }) => {
 		const share = `${((100 * node.value) / tree.value).toFixed(1)} % of the ${event}`;
-		const { value, bounds, weak } = valueIn(node, column);
+		const one = valueIn(node, column);
+		const { bounds, weak } = one;
 		return [
 			node.name,
 			share,
 			amount(node.value, unit),
-			tree.windows.samples ? `${node.windows.matched} windows` : '',
-			`${column.name} ${format(value, column)}`,
+			...Object.entries(node.observations).map(
+				([source, count]) => `${number(count)} ${SOURCES[source]}`
+			),
+			`${column.name} ${shown(one, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
 			weak ? 'weak: do not rely on this value' : '',
 		]

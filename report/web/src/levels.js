@@ -9,14 +9,14 @@ const FIRST = ['slots', 'cycles'];
  * of the next level }]; empty if they are not of top-down analysis.
  */
 export function levels(columns) {
-	const role = FIRST.find(one => columns.some(column => column.role === one));
+	const whole = FIRST.find(one => columns.some(({ divides }) => divides === one));
 	const node = (column, root) => ({
 		i: columns.indexOf(column),
 		root,
 		below: columns
-			.filter(({ parent, role }) => parent === column.name && role === 'rate')
+			.filter(({ parent, divides }) => parent === column.name && !divides)
 			.map(part => node(part, root)),
 	});
 
-	return columns.filter(column => role && column.role === role).map(node);
+	return columns.filter(({ divides }) => whole && divides === whole).map(node);
 }

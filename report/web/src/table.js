@@ -6,12 +6,16 @@ import { grid } from './grid.js';
 import { judge, limitsSet, onLimits, sayJudged } from './limits.js';
 import {
 	ROWS,
+	SOURCES,
 	distances,
+	estimate,
 	format,
 	hasInterval,
 	interval,
 	isRate,
 	isShare,
+	isWeak,
+	shown,
 	valueIn,
 } from './values.js';
 
@@ -22,13 +26,6 @@ function bar(cell, fraction) {
 	mark.style.width = `calc(${100 * Math.max(0, Math.min(1, fraction))}% - 6px)`;
 	cell.append(mark);
 }
-
-/* What the values of a column are made of. */
-const SOURCES = {
-	windows: 'windows',
-	samples: 'event samples',
-	branches: 'branch records',
-};
 
 export function valueColumn(column, rows) {
 	const of = row => valueIn(row, column);
@@ -45,9 +42,10 @@ export function valueColumn(column, rows) {
 		limit: column.name,
 		get: row => of(row).value,
 		say: row => {
-			const { value, bounds, weak } = of(row);
+			const one = of(row);
+			const { value, bounds, weak } = one;
 			return [
-				`${column.name} ${format(value, column)}`,
+				`${column.name} ${shown(one, column)}`,
 				bounds && `95 % interval ${interval(bounds, column)}`,
 				sayJudged(column, value, bounds, weak),
 				weak && 'weak: do not rely on this value',
@@ -58,8 +56,9 @@ export function valueColumn(column, rows) {
 				.join('; ');
 		},
 		draw: (cell, row) => {
-			const { value, bounds, weak } = of(row),
-				text = element('span', { class: 'value' }, format(value, column)),
+			const one = of(row),
+				{ value, bounds, weak } = one,
+				text = element('span', { class: 'value' }, shown(one, column)),
 				judged = judge(column, value, bounds, weak);
 			if (value === null) cell.className = 'undefined';
 			else if (weak) cell.className = 'weak';
@@ -128,12 +127,12 @@ export function tableView(panel, table) {
 			const metrics = plainTable(
 				['metric', 'value', '95 % interval', 'meaning'],
 				columns.map(column => {
-					const { value, bounds, weak } = valueIn(row, column);
+					const one = valueIn(row, column);
 					return [
 						column.name,
-						format(value, column),
-						interval(bounds, column) +
-							(weak ? ' (not supported)' : ''),
+						shown(one, column),
+						interval(one.bounds, column) +
+							(one.weak ? ' (not supported)' : ''),
 						column.meaning,
 					];
 				})
@@ -141,12 +140,12 @@ export function tableView(panel, table) {
 			const counts = plainTable(
 				['in the whole recording', 'number'],
 				[
-					...(row.samples ? [['samples', row.samples]] : []),
-					['windows', row.windows.samples],
-					['discarded', row.windows.discarded],
-					...Object.entries(row.events).map(([event, { count }]) => [
+					...Object.entries(row.observations).map(
+						([source, count]) => [SOURCES[source], count]
+					),
+					...Object.entries(row.events).map(([event, one]) => [
 						event,
-						count,
+						Math.round(one?.value ?? 0),
 					]),
 				].map(([name, value]) => [name, String(value)])
 			);
@@ -165,7 +164,7 @@ export function tableView(panel, table) {
 			{ class: 'note' },
 			'Colours: how far a value is from the lowest of its column. ',
 			'A zero has none. ',
-			...(rows.some(row => row.weak.length)
+			...(rows.some(isWeak)
 				? [
 						element('span', { class: 'unsure' }, '?'),
 						': a weak value. Do not rely on it.',
@@ -184,17 +183,23 @@ const bounds = (pair, column) =>
 	pair ? `${sign(pair[0], column)} … ${sign(pair[1], column)}` : '';
 const STATUS = { both: '', appeared: 'new', vanished: 'gone' };
 
+// The change of a column in a row, and its values before and after.
+function changeIn(row, { name }) {
+	const { before, after, change, significant } = row.metrics[name] ?? {};
+
+	return {
+		before: estimate(before),
+		after: estimate(after),
+		change: change?.value ?? null,
+		interval: estimate(change).bounds,
+		significant,
+	};
+}
+
 function changeColumn(column, rows) {
-	const of = row =>
-		row.metrics[column.name] ?? {
-			before: null,
-			after: null,
-			change: null,
-			interval: null,
-			significant: false,
-		};
+	const of = row => changeIn(row, column);
 	const most = rows.reduce((a, row) => Math.max(a, Math.abs(of(row).change ?? 0)), 0);
-	const both = one => `${format(one.before, column)} → ${format(one.after, column)}`;
+	const both = one => `${shown(one.before, column)} → ${shown(one.after, column)}`;
 
 	return {
 		name: column.name,
@@ -284,23 +289,16 @@ export function diffView(panel, diff) {
 						'meaning',
 					],
 					columns.map(column => {
-						const one = row.metrics[column.name];
-						return one
-							? [
-									column.name,
-									format(one.before, column),
-									format(one.after, column),
-									sign(one.change, column),
-									bounds(
-										one.interval,
-										column
-									),
-									one.significant
-										? 'significant'
-										: '',
-									column.meaning,
-								]
-							: [column.name];
+						const one = changeIn(row, column);
+						return [
+							column.name,
+							shown(one.before, column),
+							shown(one.after, column),
+							sign(one.change, column),
+							bounds(one.interval, column),
+							one.significant ? 'significant' : '',
+							column.meaning,
+						];
 					})
 				)
 			),

@@ -5,7 +5,7 @@ import { element, isNarrow, plainTable, svg } from './element.js';
 import { grid } from './grid.js';
 import { judge, limitOf } from './limits.js';
 import { limitKey, valueColumn } from './table.js';
-import { ROWS, distances, fillOf, format, isRate, isShare, valueIn } from './values.js';
+import { ROWS, distances, fillOf, format, isRate, isShare, shown, valueIn } from './values.js';
 
 const WIDTH = isNarrow() ? 130 : 240;
 const HEIGHT = 30;
@@ -56,7 +56,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 	const values = columns.map(column => valueColumn(column, table.rows));
 	const items = rows.map((cells, i) => ({ row: table.rows[i], cells }));
 	if (!times.length || !items.length) {
-		panel.append(element('p', { class: 'note' }, 'No interval has a window.'));
+		panel.append(element('p', { class: 'note' }, 'No interval has a sample.'));
 		return;
 	}
 	const { step, places } = placesOf(times);
@@ -72,7 +72,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 			.map(({ value }) => value);
 	const say = (cell, i) => {
 		const one = of(cell, i);
-		return one ? `${format(one.value, columns[i])}${one.weak ? '?' : ''}` : '–';
+		return one ? `${shown(one, columns[i])}${one.weak ? '?' : ''}` : '–';
 	};
 
 	// Bars of one column, with one scale in all functions. Those of one look are one path.
@@ -157,7 +157,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 				const bars = made.draw(cells);
 				const whole = valueIn(row, columns[made.i]);
 				const weak = whole.weak && whole.value !== null;
-				const text = format(whole.value, columns[made.i]);
+				const text = shown(whole, columns[made.i]);
 				// the interval below the mouse, for the hint
 				bars.addEventListener('mousemove', event => {
 					const part =

@@ -5,7 +5,7 @@ import { element, isNarrow } from './element.js';
 import { grid } from './grid.js';
 import { levels } from './levels.js';
 import { limitKey, valueColumn } from './table.js';
-import { CLASSES, ROWS, format, hasInterval, isShare, valueIn } from './values.js';
+import { CLASSES, ROWS, hasInterval, isShare, shown, valueIn } from './values.js';
 
 const QUANTILES = Array.from({ length: CLASSES }, (_, q) => `q${q}`);
 
@@ -54,17 +54,18 @@ export function topdownView(panel, table) {
 		},
 	};
 	const bars = {
-		name: `of all ${columns[first[0].i].role}`,
+		name: `of all ${columns[first[0].i].divides}`,
 		meaning: 'the width is 100 %',
 		isWide: true,
 		say,
 		draw: (cell, item) => {
 			const bar = element('div', { class: 'stack' });
 			for (const { i, root } of drawn(item)) {
-				const { value, weak } = valueIn(item.row, columns[i]);
-				const said = `${columns[i].name} ${format(value, columns[i])}`;
+				const one = valueIn(item.row, columns[i]);
+				const { value, weak } = one;
+				const said = `${columns[i].name} ${shown(one, columns[i])}`;
 				// a part may be in another unit, as misses per 1000 instructions
-				if (value !== null && columns[i].unit === 'percent')
+				if (value !== null && columns[i].unit === '%')
 					bar.append(
 						segment(value, root, weak, weak ? `${said}?` : said)
 					);
@@ -80,9 +81,9 @@ export function topdownView(panel, table) {
 		say: item => (item.node ? '' : share.say(item.row)),
 		draw: (cell, item) => item.node || share.draw(cell, item.row),
 	};
-	const shown = [ofFunction, valueOf, bars].filter(Boolean);
+	const visible = [ofFunction, valueOf, bars].filter(Boolean);
 	// the part that can be seen without scrolling comes first
-	if (isNarrow()) shown.reverse();
+	if (isNarrow()) visible.reverse();
 
 	panel.append(
 		element(
@@ -113,10 +114,10 @@ export function topdownView(panel, table) {
 		label: ROWS[table.by] ?? 'rows',
 		name: item => (item.node ? columns[item.node.i].name : item.row.label),
 		more: item => (item.node ? columns[item.node.i].meaning : item.row.dso),
-		columns: shown,
+		columns: visible,
 		children: below,
 		intervals: rows.some(hasInterval),
-		sorted: shown.indexOf(ofFunction),
+		sorted: visible.indexOf(ofFunction),
 	});
 	panel.append(limitKey());
 }

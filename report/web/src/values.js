@@ -36,16 +36,30 @@ export function format(value, column) {
 		: fixed(value, column.digits);
 }
 
-// The value of a column in a row, a node or a cell of the timeline.
-export const valueIn = (row, { name }) => ({
-	value: row.metrics[name] ?? null,
-	bounds: row.intervals[name],
-	weak: row.weak.includes(name),
+// What observations are, by their source.
+export const SOURCES = {
+	windows: 'windows',
+	samples: 'event samples',
+	branches: 'branch records',
+};
+
+// An estimate, null if there is none.
+export const estimate = one => ({
+	value: one?.value ?? null,
+	bounds: one && 'low' in one ? [one.low, one.high] : undefined,
+	weak: one?.mark === 'weak',
+	rough: one?.mark === 'rough',
 });
-export const hasInterval = row => Object.keys(row.intervals).length > 0;
+// The value of a column in a row, a node or a cell of the timeline.
+export const valueIn = (row, { name }) => estimate(row.metrics[name]);
+export const hasInterval = row => Object.values(row.metrics).some(one => one && 'low' in one);
+export const isWeak = row => Object.values(row.metrics).some(one => one?.mark === 'weak');
 export const isShare = ({ role }) => role === 'share';
 // Others have bars from 0.
 export const isRate = ({ role }) => role !== 'share' && role !== 'count';
+
+// A rough value has a ~.
+export const shown = ({ value, rough }, column) => (rough ? '~' : '') + format(value, column);
 
 export const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
 
@@ -61,11 +75,12 @@ export function amount(count, unit) {
 
 	return unit === 'nanoseconds'
 		? `${Number((count / size).toPrecision(3))} ${name}`
-		: `${number(count)} ${unit}`;
+		: `${number(Math.round(count))} ${unit}`;
 }
 
 export function interval(bounds, column) {
-	return bounds ? `${format(bounds[0], column)} … ${format(bounds[1], column)}` : '';
+	const end = one => (one === null ? '∞' : format(one, column));
+	return bounds ? bounds.map(end).join(' … ') : '';
 }
 
 // Classes of values by their distance from the best one, which is the least. Equally wide, so a

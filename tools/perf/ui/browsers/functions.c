@@ -6,26 +6,35 @@
 #include <string.h>
 #include <sys/ttydefaults.h>
 #include <linux/kernel.h>
-#include <linux/zalloc.h>
 
-#include "../../util/functions/estimate/columns.h"
-#include "../../util/functions/show/print.h"
-#include "../../util/functions/collect/sums.h"
+#include "../../util/functions/functions.h"
 #include "../../util/functions/text.h"
 #include "../browser.h"
-#include "../helpline.h"
 #include "../keysyms.h"
 #include "../ui.h"
 #include "../util.h"
-#include "functions.h"
+
+#define INTERVAL_TITLE	"95 %"
+#define INTERVAL_NOTE	"95 % intervals are about this run alone; '?' shows the keys"
+
+/* A column on the screen: the values of a field, or their intervals. */
+struct shown {
+	unsigned int column;
+	bool is_interval;
+	int width;		/* without the mark */
+};
 
 struct functions_browser {
 	struct ui_browser b;
-	struct function_layout layout;
-	/* The rows that are shown. */
-	const struct function_row **rows;
-	char title[128];
-	char *notes;
+	struct fn_view *view;
+	struct shown *columns;
+	char **labels;		/* by index of the row */
+	int label_width;
+	const struct fn_row **rows;	/* those with the filter in their labels */
+	char filter[64];
+	const char *notes;
+	const char *(*annotate)(void *data, const struct fn_row *row);
+	void *data;
 };
 
 static const char help[] =
@@ -35,7 +44,7 @@ static const char help[] =
 	"LEFT/RIGHT    Navigate\n"
 	"ENTER/a       Annotate the current function\n"
 	"n             Show again what was said about the data\n"
-	"s             Sort by another column\n"
+	"s             Sort by another column: the title of that has a *\n"
 	"/             Show rows with this text in their names only\n"
 	"q/ESC/CTRL+C  Exit browser";
 
@@ -44,154 +53,205 @@ static struct functions_browser *to_functions_browser(struct ui_browser *b)
 	return container_of(b, struct functions_browser, b);
 }
 
-static void fill_line(struct ui_browser *b, int used)
+static const struct fn_value *value_of(const struct functions_browser *browser,
+				       const struct fn_row *row, const struct shown *shown)
 {
-	if (used < b->width)
-		ui_browser__write_nstring(b, "", b->width - used);
+	return fn_columns__value(browser->view->columns, row, shown->column);
 }
 
-static void write_title(struct functions_browser *browser)
+static const char *cell_of(const struct functions_browser *browser, const struct fn_row *row,
+			   const struct shown *shown, char buf[2 * FN_CELL_SIZE])
 {
-	const struct function_layout *layout = &browser->layout;
+	const struct fn_column *column = &browser->view->columns->columns[shown->column];
+	const struct fn_value *value = value_of(browser, row, shown);
+
+	return shown->is_interval ? fn_view__interval(column, value, buf) :
+				    fn_view__cell(column, value, buf);
+}
+
+static const char *title_of(const struct functions_browser *browser, const struct shown *shown)
+{
+	return shown->is_interval ? INTERVAL_TITLE :
+				    browser->view->columns->columns[shown->column].title;
+}
+
+/* Numbers stand below each other, and a mark behind them. */
+static int width_of(const char *cell)
+{
+	const int width = function_text__width(cell);
+
+	return width && cell[strlen(cell) - 1] == '?' ? width - 1 : width;
+}
+
+static void write_cell(struct ui_browser *b, const struct shown *shown, const char *cell,
+		       const char *mark)
+{
+	const int width = width_of(cell);
+
+	ui_browser__printf(b, "%*s%s%s", 1 + shown->width - width, "", cell,
+			   width < function_text__width(cell) ? "" : mark);
+}
+
+static void write_label(struct functions_browser *browser, const char *label, const char *mark)
+{
+	const int width = function_text__width(label) + strlen(mark);
+
+	ui_browser__printf(&browser->b, "%s%s%*s", label, mark,
+			   max(browser->label_width - width, 0), "");
+}
+
+static void fill_line(struct functions_browser *browser)
+{
+	int used = browser->label_width;
+
+	for (unsigned int i = browser->b.horiz_scroll; i < browser->b.columns; i++)
+		used += browser->columns[i].width + 2;
+	if (used < browser->b.width)
+		ui_browser__write_nstring(&browser->b, "", browser->b.width - used);
+}
+
+static void write_titles(struct functions_browser *browser)
+{
+	const struct fn_view *view = browser->view;
 	struct ui_browser *b = &browser->b;
-	int used = layout->key_width;
 
 	ui_browser__gotorc_title(b, 0, 0);
 	ui_browser__set_color(b, HE_COLORSET_ROOT);
-	ui_browser__printf(b, "%-*s", layout->key_width, layout->key);
-	for (unsigned int i = b->horiz_scroll; i < layout->print->nr_fields; i++) {
-		const char *name = function_layout__title(layout, i);
+	write_label(browser, view->table->by, view->sort < 0 ? "*" : "");
+	for (unsigned int i = b->horiz_scroll; i < b->columns; i++) {
+		const struct shown *shown = &browser->columns[i];
+		bool is_sorted = !shown->is_interval && (int)shown->column == view->sort;
 
-		ui_browser__printf(b, " %*s%s", layout->widths[i] - function_text__width(name), "",
-				   name);
-		used += 1 + layout->widths[i];
-		if (layout->interval_widths[i]) {
-			ui_browser__printf(b, " %*s", layout->interval_widths[i],
-					   FUNCTION_INTERVAL_TITLE);
-			used += 1 + layout->interval_widths[i];
-		}
+		write_cell(b, shown, title_of(browser, shown), is_sorted ? "*" : " ");
 	}
-	fill_line(b, used - 1);
+	fill_line(browser);
 }
 
 static unsigned int functions_browser__refresh(struct ui_browser *b)
 {
-	write_title(to_functions_browser(b));
+	write_titles(to_functions_browser(b));
 	return ui_browser__argv_refresh(b);
+}
+
+static void set_color(struct functions_browser *browser, const struct fn_row *row,
+		      const struct shown *shown, bool is_current)
+{
+	const struct fn_value *value = value_of(browser, row, shown);
+	struct ui_browser *b = &browser->b;
+
+	if (value->mark == FN_WEAK && !shown->is_interval && !is_current)
+		ui_browser__set_color(b, HE_COLORSET_WEAK);
+	else if (!shown->is_interval && fn_value__is_defined(value) &&
+		 fn_column__is_share(&browser->view->columns->columns[shown->column]))
+		ui_browser__set_percent_color(b, value->value, is_current);
+	else
+		ui_browser__set_color(b, is_current ? HE_COLORSET_SELECTED : HE_COLORSET_NORMAL);
 }
 
 static void functions_browser__write(struct ui_browser *b, void *entry, int line)
 {
-	const struct functions_browser *browser = to_functions_browser(b);
-	const struct function_layout *layout = &browser->layout;
-	const struct function_print *print = layout->print;
-	const struct function_row *row = *(const struct function_row **)entry;
-	const char *label = function_layout__label(layout, row);
-	bool is_current = ui_browser__is_current_entry(b, line);
-	int color = is_current ? HE_COLORSET_SELECTED : HE_COLORSET_NORMAL;
-	int used = layout->key_width;
-	char buf[FUNCTION_INTERVAL_SIZE];
+	struct functions_browser *browser = to_functions_browser(b);
+	const struct fn_row *row = *(const struct fn_row **)entry;
+	const bool is_current = ui_browser__is_current_entry(b, line);
+	const int color = is_current ? HE_COLORSET_SELECTED : HE_COLORSET_NORMAL;
+	char buf[2 * FN_CELL_SIZE];
 
 	ui_browser__set_color(b, color);
-	/* Sorting may show rows that --limit left out when the widths were set. */
-	ui_browser__printf(b, "%s%*s", label,
-			   max(layout->key_width - function_text__width(label), 0), "");
-	for (unsigned int i = b->horiz_scroll; i < print->nr_fields; i++) {
-		const struct function_value *value = &row->values[print->fields[i]];
+	write_label(browser, browser->labels[row->index], "");
+	for (unsigned int i = b->horiz_scroll; i < b->columns; i++) {
+		const struct shown *shown = &browser->columns[i];
 
-		if (value->is_weak && !is_current)
-			ui_browser__set_color(b, HE_COLORSET_WEAK);
-		else if (value->is_defined &&
-			 function_column__is_share(&print->columns->columns[print->fields[i]]))
-			ui_browser__set_percent_color(b, value->value, is_current);
-		else
-			ui_browser__set_color(b, color);
-		ui_browser__printf(b, " %*s", layout->widths[i],
-				   function_print__cell(print, row, i, buf));
-		used += 1 + layout->widths[i];
-		if (layout->interval_widths[i]) {
-			ui_browser__set_color(b, color);
-			ui_browser__printf(b, " %*s", layout->interval_widths[i],
-					   function_print__interval(print, row, i, buf));
-			used += 1 + layout->interval_widths[i];
-		}
+		set_color(browser, row, shown, is_current);
+		write_cell(b, shown, cell_of(browser, row, shown, buf), " ");
 	}
 	ui_browser__set_color(b, color);
-	fill_line(b, used);
+	fill_line(browser);
 }
 
-/* Show the rows with this text in their names, if there are any. */
-static bool show_rows(struct functions_browser *browser, const char *text)
+/* Returns the number of rows with a text in their labels; sets them if that is wanted. */
+static size_t find_rows(struct functions_browser *browser, const char *text,
+			const struct fn_row **rows)
 {
-	const struct function_print *print = browser->layout.print;
-	unsigned int nr = 0;
+	const struct fn_view *view = browser->view;
+	size_t nr = 0;
 
-	for (int pass = 0; pass < 2; pass++) {
-		unsigned int found = 0;
-
-		for (size_t r = 0; r < print->nr_rows; r++) {
-			const struct function_row *row = &print->columns->rows[r];
-
-			if (!strstr(function_layout__label(&browser->layout, row), text))
-				continue;
-			if (pass)
-				browser->rows[found] = row;
-			found++;
-		}
-		if (!found)
-			return false;
-		nr = found;
+	for (size_t r = 0; r < view->nr_rows; r++) {
+		if (!strstr(browser->labels[view->rows[r]->index], text))
+			continue;
+		if (rows)
+			rows[nr] = view->rows[r];
+		nr++;
 	}
+	return nr;
+}
+
+/* Shows the rows that the filter leaves, and says how many there are. */
+static int show_rows(struct functions_browser *browser)
+{
+	const struct fn_view *view = browser->view;
+	const char *what = fn_by__is(view->table->by, FN_BY_SYMBOL) ? "functions" : "rows";
+	const size_t nr = find_rows(browser, browser->filter, browser->rows);
+	char title[256];
+	int length = scnprintf(title, sizeof(title), "Metrics of ");
+
+	if (*browser->filter)
+		length += scnprintf(title + length, sizeof(title) - length, "%zu of ", nr);
+	length += scnprintf(title + length, sizeof(title) - length, "%zu %s", view->nr_rows, what);
+	if (*browser->filter)
+		scnprintf(title + length, sizeof(title) - length, ": those with %s in their names",
+			  browser->filter);
 	browser->b.nr_entries = nr;
 	browser->b.top = NULL;
 	ui_browser__reset_index(&browser->b);
-	return true;
+	return ui_browser__show(&browser->b, title, "%s",
+				view->with_ci ? INTERVAL_NOTE : "Press '?' for help on key bindings");
 }
 
 static void ask_for_text(struct functions_browser *browser)
 {
-	char text[64] = "";
+	char text[sizeof(browser->filter)] = "";
 
 	if (ui_browser__input_window("Name to show",
 				     "Please enter the name of the rows you want to see.\n"
 				     "To show all rows, press ENTER on an empty line.",
 				     text, "ENTER: OK, ESC: Cancel", 0) != K_ENTER)
 		return;
-	if (!show_rows(browser, text))
+	if (!find_rows(browser, text, NULL)) {
 		ui_browser__warning(&browser->b, 0, "No row has %s in its name", text);
+		return;
+	}
+	strcpy(browser->filter, text);
+	show_rows(browser);
 }
 
-static void ask_for_column(struct functions_browser *browser, struct function_columns *columns)
+static void ask_for_column(struct functions_browser *browser)
 {
-	const struct function_print *print = browser->layout.print;
-	char **names = calloc(print->nr_fields ?: 1, sizeof(*names));
+	struct fn_view *view = browser->view;
+	char **titles = calloc(1 + view->nr_fields, sizeof(*titles));
 	int choice;
 
-	if (!names)
+	if (!titles)
 		return;
-	for (unsigned int i = 0; i < print->nr_fields; i++)
-		names[i] = (char *)columns->columns[print->fields[i]].name;
-	choice = ui__popup_menu(print->nr_fields, names, NULL);
-	free(names);
-	if (choice < 0 || (unsigned int)choice >= print->nr_fields)
+	titles[0] = (char *)view->table->by;
+	for (unsigned int i = 0; i < view->nr_fields; i++)
+		titles[1 + i] = view->columns->columns[view->fields[i]].title;
+	choice = ui__popup_menu(1 + view->nr_fields, titles, NULL);
+	free(titles);
+	if (choice < 0 || (unsigned int)choice > view->nr_fields)
 		return;
-	function_columns__sort(columns, print->fields[choice]);
-	show_rows(browser, "");
+	fn_view__sort(view, choice ? view->fields[choice - 1] : -1);
+	show_rows(browser);
 }
 
-static void functions_browser__annotate(struct functions_browser *browser,
-					function_annotate_t annotate, void *data)
+static void show_code(struct functions_browser *browser)
 {
-	const struct function_row *row = browser->rows[browser->b.index];
-	const char *reason = annotate(data, row->sums[0]);
+	const struct fn_row *row = browser->rows[browser->b.index];
+	const char *reason = browser->annotate(browser->data, row);
 
 	if (reason)
-		ui_browser__warning(&browser->b, 0, "%s: %s",
-				    function_layout__label(&browser->layout, row), reason);
+		ui_browser__warning(&browser->b, 0, "%s: %s", browser->labels[row->index], reason);
 	/* The size of the screen may have changed in the other browser. */
-	browser->b.refresh_dimensions(&browser->b);
-	ui_browser__show_title(&browser->b, browser->title);
-	ui_helpline__puts(browser->b.helpline);
+	ui_browser__handle_resize(&browser->b);
 }
 
 /* Formats messages for a window: without the command's name, in short lines. */
@@ -200,11 +260,9 @@ static char *wrap(const char *messages, int width)
 	static const char command[] = "perf functions: ";
 	char *copy = strdup(messages), *found = copy, *begin = copy, *blank = NULL;
 
-	if (!copy)
-		return NULL;
-	while ((found = strstr(found, command)) != NULL)
+	while (found && (found = strstr(found, command)))
 		memmove(found, found + strlen(command), strlen(found + strlen(command)) + 1);
-	for (char *c = copy; *c; c++) {
+	for (char *c = copy; c && *c; c++) {
 		if (c - begin >= width && blank) {
 			*blank = '\n';
 			begin = blank + 1;
@@ -222,24 +280,28 @@ static char *wrap(const char *messages, int width)
 
 static void show_notes(struct functions_browser *browser)
 {
-	if (browser->notes && *browser->notes)
-		ui_browser__warning(&browser->b, 0, "%s", browser->notes);
+	int key = K_RESIZE;
+
+	while (*browser->notes && key == K_RESIZE) {
+		char *text = wrap(browser->notes, browser->b.width - 4);
+
+		key = text ? ui__question_window("Warning!", text, "Press any key...", 0) : K_ERROR;
+		free(text);
+		if (key == K_RESIZE)
+			ui_browser__handle_resize(&browser->b);
+	}
 }
 
-static void functions_browser__run(struct functions_browser *browser,
-				   struct function_columns *columns, function_annotate_t annotate,
-				   void *data)
+static void run(struct functions_browser *browser)
 {
 	while (true) {
-		int key = ui_browser__run(&browser->b, 0);
-
-		switch (key) {
+		switch (ui_browser__run(&browser->b, 0)) {
 		case K_ENTER:
 		case 'a':
-			functions_browser__annotate(browser, annotate, data);
+			show_code(browser);
 			break;
 		case 's':
-			ask_for_column(browser, columns);
+			ask_for_column(browser);
 			break;
 		case 'n':
 			show_notes(browser);
@@ -262,55 +324,65 @@ static void functions_browser__run(struct functions_browser *browser,
 	}
 }
 
-/**
- * function_print__browse - let the user browse a table
- * @print: the output
- * @columns: its columns, which the user may sort
- * @notes: lines of messages about the data, may be NULL
- * @annotate: shows the code of a function, or returns the reason why it cannot
- * @data: for @annotate
- *
- * Return: 0, or -ENOMEM.
- */
-int function_print__browse(const struct function_print *print, struct function_columns *columns,
-			   const char *notes, function_annotate_t annotate, void *data)
+/* Chooses the columns on the screen, and their widths. */
+static void lay_out(struct functions_browser *browser)
+{
+	const struct fn_view *view = browser->view;
+	struct ui_browser *b = &browser->b;
+	char buf[2 * FN_CELL_SIZE];
+
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
+		const unsigned int column = view->fields[i];
+
+		browser->columns[b->columns++] = (struct shown){ .column = column };
+		if (view->with_ci && !view->columns->columns[column].is_count)
+			browser->columns[b->columns++] =
+				(struct shown){ .column = column, .is_interval = true };
+	}
+	browser->label_width = strlen(view->table->by) + 1;
+	for (size_t r = 0; r < view->nr_rows; r++)
+		browser->label_width = max(browser->label_width, function_text__width(
+					   browser->labels[view->rows[r]->index]));
+	for (unsigned int i = 0; i < b->columns; i++) {
+		struct shown *shown = &browser->columns[i];
+
+		shown->width = function_text__width(title_of(browser, shown));
+		for (size_t r = 0; r < view->nr_rows; r++)
+			shown->width = max(shown->width, width_of(cell_of(browser, view->rows[r],
+									  shown, buf)));
+	}
+}
+
+int fn_view__browse(struct fn_view *view, const char *notes,
+		    const char *(*annotate)(void *data, const struct fn_row *row), void *data)
 {
 	struct functions_browser browser = {
 		.b = {
-			.refresh	   = functions_browser__refresh,
-			.seek		   = ui_browser__argv_seek,
-			.write		   = functions_browser__write,
+			.refresh = functions_browser__refresh,
+			.seek	 = ui_browser__argv_seek,
+			.write	 = functions_browser__write,
 			.extra_title_lines = 1,
-			.columns	   = print->nr_fields,
 		},
+		.view = view, .notes = notes ?: "", .annotate = annotate, .data = data,
+		.labels	 = fn_table__labels(view->table, 0),
+		.rows	 = calloc(view->nr_rows, sizeof(*browser.rows)),
+		.columns = calloc(2 * view->nr_fields, sizeof(*browser.columns)),
 	};
-	int ret = -ENOMEM;
+	int err = -ENOMEM;
 
-	if (function_layout__init(&browser.layout, print, /*fp=*/NULL))
-		return -ENOMEM;
-	browser.rows = calloc(print->nr_rows, sizeof(*browser.rows));
-	if (!browser.rows)
+	if (!browser.labels || !browser.rows || !browser.columns)
 		goto out;
-
 	browser.b.entries = browser.rows;
-	show_rows(&browser, "");
-	scnprintf(browser.title, sizeof(browser.title), "Metrics of %zu functions", print->nr_rows);
-	if (!function_by__is(print->table->by, FUNCTION_BY_SYMBOL))
-		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
-			  browser.layout.key, print->nr_rows);
-	if (ui_browser__show(&browser.b, browser.title, "%s%s",
-			     print->intervals ? FUNCTION_INTERVAL_NOTE :
-						"Press '?' for help on key bindings",
-			     print->intervals ? "; '?' shows the keys" : "") < 0)
+	lay_out(&browser);
+	err = show_rows(&browser);
+	if (err)
 		goto out;
-	browser.notes = wrap(notes ?: "", browser.b.width - 4);
 	show_notes(&browser);
-	functions_browser__run(&browser, columns, annotate, data);
+	run(&browser);
 	ui_browser__hide(&browser.b);
-	ret = 0;
 out:
-	free(browser.notes);
+	fn_table__free_labels(view->table, browser.labels);
 	free(browser.rows);
-	function_layout__exit(&browser.layout);
-	return ret;
+	free(browser.columns);
+	return err;
 }

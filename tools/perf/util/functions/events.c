@@ -15,7 +15,7 @@
 #include "../../pmu-events/pmu-events.h"
 #include "../evsel.h"
 #include "../header.h"
-#include "events.h"
+#include "functions.h"
 #include "text.h"
 
 /* Parts of an Arm CPU's identification (MIDR) that its tables do not depend on. */
@@ -334,12 +334,6 @@ static const char *name_of_cache(u64 config, const char *cpu, char *name, size_t
 	return name;
 }
 
-bool fn_event__is_reserved(const char *name)
-{
-	return !strcmp(name, FUNCTION_SAMPLES) || !strcmp(name, FUNCTION_MATCHED) ||
-	       !strcmp(name, FUNCTION_DISCARDED) || !strcmp(name, FUNCTION_TOTAL);
-}
-
 /**
  * fn_event__name - say what an event counts
  * @attr: its attr, which decides where it can, for the name may be the user's
@@ -375,7 +369,7 @@ char *fn_event__name(const struct perf_event_attr *attr, const char *name, const
 	is_other = !known && lower && is_generic(lower) && attr->type >= PERF_TYPE_RAW &&
 		   attr->type != PERF_TYPE_BREAKPOINT && vendor != FN_VENDOR_UNKNOWN;
 	known = known ?: lower;
-	if (lower && asprintf(&result, is_other || fn_event__is_reserved(known) ?
+	if (lower && asprintf(&result, is_other || !strcmp(known, FN_TOTAL) ?
 			      "event:%s" : "%s", known) < 0)
 		result = NULL;
 	free(lower);
@@ -420,7 +414,7 @@ bool fn_event__is_portable(const char *name)
 {
 	static const char *const portable[] = {
 		"cycles", "instructions", "branches", "branch-misses", "ref-cycles",
-		FUNCTION_SAMPLES, FUNCTION_MATCHED, FUNCTION_DISCARDED, FUNCTION_TOTAL,
+		FN_TOTAL,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(portable); i++) {

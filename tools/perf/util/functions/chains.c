@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The call chain of a sample for --children, as it was recorded: nothing is unwound, and each frame
+ * has the address at which it goes on, which tells two calls of one function apart.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bits.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+
+#include "../addr_location.h"
+#include "../branch.h"
+#include "../callchain.h"
+#include "../env.h"
+#include "../event.h"
+#include "../evsel.h"
+#include "../hashmap.h"
+#include "../machine.h"
+#include "../map.h"
+#include "../perf_regs.h"
+#include "../sample.h"
+#include "../thread.h"
+#include "../util.h"
+#include "functions.h"
+
+#define PLACES_BITS	14
+
+/* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
+#define ARM64_LR	30
+
+/* An address of a call chain, and its row. */
+struct place {
+	u64 ip, thread;
+	struct fn_row *row;	/* NULL: none yet */
+	u8 cpumode;
+	bool is_mapped;
+	u32 change;		/* fn_chains.change at the lookup */
+};
+
+struct fn_chains {
+	struct fn_rows *rows;
+	struct place *places;	/* by hash */
+	u32 change;
+	unsigned int deepest;	/* chain of an event without a limit of its own */
+	bool stitch_lbr;
+	/* Of stitched LBRs: the threads whose last chain lacks callers. */
+	struct hashmap *cut;
+};
+
+static size_t hash_number(long key, void *ctx __maybe_unused)
+{
+	return key;
+}
+
+static bool equal_numbers(long key1, long key2, void *ctx __maybe_unused)
+{
+	return key1 == key2;
+}
+
+struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr)
+{
+	struct fn_chains *chains = zalloc(sizeof(*chains));
+
+	if (!chains)
+		return NULL;
+	chains->rows = rows;
+	chains->stitch_lbr = stitch_lbr;
+	chains->change = 1;
+	chains->places = calloc(1 << PLACES_BITS, sizeof(*chains->places));
+	chains->cut = hashmap__new(hash_number, equal_numbers, NULL);
+	if (!chains->places || IS_ERR(chains->cut)) {
+		fn_chains__delete(chains);
+		return NULL;
+	}
+	return chains;
+}
+
+void fn_chains__delete(struct fn_chains *chains)
+{
+	if (!chains)
+		return;
+	hashmap__free(chains->cut);
+	free(chains->places);
+	free(chains);
+}
+
+void fn_chains__forget(struct fn_chains *chains)
+{
+	chains->change++;
+}
+
+const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel)
+{
+	/* Without these, perf leaves the chains as they are, and says nothing. */
+	if (chains->stitch_lbr)
+		return evsel__has_branch_callstack(evsel) && evsel__has_branch_hw_idx(evsel) &&
+		       evsel__env(evsel) && evsel__env(evsel)->max_branches ? NULL :
+		       "--call-graph lbr";
+	/* Other chains end with the copy of the stack or with the LBRs, and do not say so. */
+	return !evsel__has_callchain(evsel) || evsel__has_branch_callstack(evsel) ||
+	       evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER ? "--call-graph fp" : NULL;
+}
+
+static int add_frame(struct fn_chain *chain, struct fn_row *row, u64 ip)
+{
+	if (chain->nr == chain->allocated) {
+		const unsigned int allocated = chain->allocated ? 2 * chain->allocated : 64;
+		struct fn_frame *frames = realloc(chain->frames, allocated * sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		chain->frames = frames;
+		chain->allocated = allocated;
+	}
+	chain->frames[chain->nr++] = (struct fn_frame){ .row = row, .ip = ip };
+	return 0;
+}
+
+/* Returns NULL without memory. */
+static const struct place *find_place(struct fn_chains *chains, const struct perf_sample *sample,
+				      struct machine *machine, u64 thread, u8 cpumode, u64 ip)
+{
+	struct place *place = &chains->places[hash_64(ip ^ thread, PLACES_BITS)];
+	struct addr_location al;
+	struct thread *owner;
+
+	if (place->row && place->change == chains->change && place->ip == ip &&
+	    place->thread == thread && place->cpumode == cpumode)
+		return place;
+	*place = (struct place){
+		.ip = ip, .thread = thread, .cpumode = cpumode, .change = chains->change,
+	};
+	addr_location__init(&al);
+	owner = machine__findnew_thread(machine, sample->pid, sample->tid);
+	if (owner) {
+		thread__find_symbol(owner, cpumode, ip, &al);
+		place->is_mapped = al.map;
+		place->row = fn_rows__function(chains->rows, &al, ip);
+		thread__put(owner);
+	}
+	addr_location__exit(&al);
+	return place->row ? place : NULL;
+}
+
+/*
+ * Returns the return address of the function at the end of the user's chain, 0 if unknown. An arm64
+ * function without a frame has it in a register only. The chain then begins with this function and
+ * its caller's caller; perf record records the register.
+ */
+static u64 link_register(struct evsel *evsel, struct perf_sample *sample)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	struct regs_dump *regs;
+	const char *arch;
+	u64 address;
+
+	if (!(attr->sample_type & PERF_SAMPLE_REGS_USER) ||
+	    !(attr->sample_regs_user & BIT_ULL(ARM64_LR)))
+		return 0;
+	arch = perf_env__arch(evsel__env(evsel));
+	if (!arch || strcmp(arch, "arm64"))
+		return 0;
+	regs = perf_sample__user_regs(sample);
+	if (!regs || !regs->regs || regs->abi != PERF_SAMPLE_REGS_ABI_64 ||
+	    perf_reg_value(&address, regs, ARM64_LR))
+		return 0;
+	return address;
+}
+
+/* Returns the mode of the addresses that follow in a call chain. */
+static u8 cpumode_of(u64 context)
+{
+	switch (context) {
+	case PERF_CONTEXT_HV:
+		return PERF_RECORD_MISC_HYPERVISOR;
+	case PERF_CONTEXT_KERNEL:
+		return PERF_RECORD_MISC_KERNEL;
+	case PERF_CONTEXT_USER:
+		return PERF_RECORD_MISC_USER;
+	default:
+		return PERF_RECORD_MISC_CPUMODE_UNKNOWN;
+	}
+}
+
+/*
+ * Returns true if a chain of this many addresses may lack callers: the kernel writes no more. Where
+ * the event has no limit of its own, that of the system is 127, or unknown if a chain was longer.
+ */
+static bool is_cut(struct fn_chains *chains, const struct evsel *evsel, unsigned int nr)
+{
+	if (evsel->core.attr.sample_max_stack)
+		return nr >= evsel->core.attr.sample_max_stack;
+	chains->deepest = max(chains->deepest, nr);
+	return nr == PERF_MAX_STACK_DEPTH && chains->deepest == nr;
+}
+
+/* Adds the frames, callees first. Returns whether callers may be missing, or -ENOMEM. */
+static int add_recorded(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
+			struct machine *machine, u64 thread, struct fn_chain *chain)
+{
+	const struct ip_callchain *recorded = sample->callchain;
+	u8 cpumode = PERF_RECORD_MISC_USER;
+	unsigned int nr = 0;
+
+	for (u64 i = 0; recorded && i < recorded->nr; i++) {
+		const u64 ip = recorded->ips[i];
+		const struct place *place;
+		u64 link;
+
+		if (ip >= PERF_CONTEXT_MAX) {
+			cpumode = cpumode_of(ip);
+			continue;
+		}
+		nr++;
+		if (!ip)	/* in no function */
+			continue;
+		place = find_place(chains, sample, machine, thread, cpumode, ip);
+		if (!place || add_frame(chain, place->row, ip))
+			return -ENOMEM;
+		if (!i || recorded->ips[i - 1] != PERF_CONTEXT_USER)
+			continue;
+		/* After a call, it is an address in the function itself, which is in the chain. */
+		link = link_register(evsel, sample);
+		if (!link || (i + 1 < recorded->nr && recorded->ips[i + 1] == link))
+			continue;
+		place = find_place(chains, sample, machine, thread, cpumode, link);
+		/* The register may hold something else. */
+		if (!place || (place->is_mapped && add_frame(chain, place->row, link)))
+			return -ENOMEM;
+	}
+	return is_cut(chains, evsel, nr);
+}
+
+/*
+ * Adds the frames of an LBR call stack, which perf lengthens by that of the sample before. Callers
+ * are missing if the LBRs are full, and no sample since the thread began tells what was in them
+ * before. Returns whether they are, or -ENOMEM.
+ */
+static int add_stitched(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
+			struct machine *machine, u64 thread, struct fn_chain *chain)
+{
+	struct thread *owner = machine__findnew_thread(machine, sample->pid, sample->tid);
+	const u64 nr = sample->branch_stack ? sample->branch_stack->nr : 0;
+	struct callchain_cursor *cursor = get_tls_callchain_cursor();
+	struct callchain_cursor_node *node;
+	int err = -ENOMEM;
+	u64 nr_user = 0;
+	bool lacks;
+
+	if (!owner)
+		return err;
+	thread__set_lbr_stitch_enable(owner, true);
+	if (!cursor || thread__resolve_sample_callchain(owner, cursor, evsel, sample,
+							PERF_MAX_STACK_DEPTH))
+		goto out;
+	for (callchain_cursor_commit(cursor); (node = callchain_cursor_current(cursor)) != NULL;
+	     callchain_cursor_advance(cursor)) {
+		struct addr_location al = {
+			.thread	= owner,
+			.map	= node->ms.map,
+			.sym	= node->ms.sym,
+			.addr	= node->ms.map ? map__map_ip(node->ms.map, node->ip) : node->ip,
+		};
+		struct fn_row *row = fn_rows__function(chains->rows, &al, node->ip);
+
+		if (!row || add_frame(chain, row, node->ip))
+			goto out;
+		/* Only x86 has LBRs. */
+		nr_user += !(node->ip >> 63);
+	}
+	/* A chain that is longer than the LBRs ends as the one before. */
+	lacks = nr >= evsel__env(evsel)->max_branches &&
+		(nr_user <= nr + 1 || hashmap__find(chains->cut, thread, NULL));
+	if (!lacks)
+		hashmap__delete(chains->cut, thread, NULL, NULL);
+	err = lacks && hashmap__set(chains->cut, thread, 1, NULL, NULL) ? -ENOMEM : lacks;
+out:
+	thread__put(owner);
+	return err;
+}
+
+/* A guest is one row. */
+static bool is_in_guest(const struct perf_sample *sample)
+{
+	return !perf_guest && (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
+			       sample->cpumode == PERF_RECORD_MISC_GUEST_USER);
+}
+
+int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
+		    struct machine *machine, u64 thread, struct fn_row *row,
+		    struct fn_chain *chain)
+{
+	struct fn_row *root;
+	int lacks = 0;
+
+	chain->nr = 0;
+	if (!is_in_guest(sample))
+		lacks = (chains->stitch_lbr ? add_stitched : add_recorded)(chains, evsel, sample,
+									   machine, thread, chain);
+	if (lacks < 0 || (!chain->nr && sample->ip && add_frame(chain, row, sample->ip)))
+		return -ENOMEM;
+	if (lacks)
+		chain->nr = 0;
+	root = fn_rows__named(chains->rows, FN_BY_CHILDREN, lacks ? FN_CUT : FN_ALL);
+	if (!root || add_frame(chain, root, 0))
+		return -ENOMEM;
+	for (unsigned int i = 0, j = chain->nr; i + 1 < j; i++) {
+		struct fn_frame frame = chain->frames[i];
+
+		chain->frames[i] = chain->frames[--j];
+		chain->frames[j] = frame;
+	}
+	return 0;
+}

@@ -1,0 +1,1415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Values of rows. A rate is the ratio of the totals of two events in the observations of a row. A
+ * share is the total of an event in the even observations of a row, divided by that of all rows; of
+ * an event that is only counted together with its leader, it is the leader's share times the rate.
+ */
+#include <errno.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "functions.h"
+#include "text.h"
+
+/* fn_column.scale of a part of something, which cannot be more than 100. */
+#define PERCENT		100
+/* Values from fewer windows or paths are weak. */
+#define FEW		20
+/* The half of the width of an interval, relative to the value. */
+#define ROUGH		0.25
+#define WIDE		0.5
+/* If more of a branch event's samples may belong to other functions, it is weak. */
+#define MOST_MOVED	0.25
+/* How late samples are where no windows tell, in cycles. */
+#define USUAL_LATE	10
+/* Cycles of an instruction near an entry, and the part of the moved events that is not in both. */
+#define CYCLES_NEAR	4
+#define MOVED_BY_DELAY	0.7
+/* A function that is left less often in the delay of a sample has its own samples near its entry. */
+#define SELDOM_LEFT	0.01
+#define MOVED_BY_BRANCH	0.5
+/* A million rows with 60 columns have as many values, of 4 GB. */
+#define MOST_VALUES	60000000
+/* More than all metrics of a CPU need; a crafted sums file has more. */
+#define MOST_COLUMNS	500
+
+static const struct fn_value undefined = {
+	.value = NAN, .low = NAN, .high = NAN, .error = NAN,
+};
+
+/* Titles and meanings of what columns show: scale x event / per. */
+static const struct {
+	const char *title, *meaning, *event, *per;
+	unsigned int scale, digits;
+} known[] = {
+	{ "CPI", "cycles per instruction", "cycles", "instructions", 1, 1 },
+	{ "%RI", "speculated instructions that retired", "instructions", "inst_spec", 100, 1 },
+	{ "BM/KI", "branch mispredicts per 1000 instructions", "branch-misses", "instructions",
+	  1000, 1 },
+	{ "%BMR", "branches that were mispredicted", "branch-misses", "branches", 100, 1 },
+	{ "CM/KI", "cache misses per 1000 instructions", "cache-misses", "instructions", 1000, 1 },
+	{ "%CM", "cache accesses that miss", "cache-misses", "cache-references", 100, 1 },
+	{ "L1DM/KI", "L1D load misses per 1000 instructions", "L1-dcache-load-misses",
+	  "instructions", 1000, 1 },
+	{ "%L1DMR", "L1D loads that miss", "L1-dcache-load-misses", "L1-dcache-loads", 100, 1 },
+	{ "TM/KI", "data TLB misses per 1000 instructions", "dTLB-load-misses", "instructions",
+	  1000, 3 },
+	{ "PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3 },
+	{ "MIN/KI", "minor page faults per 1000 instructions", "minor-faults", "instructions",
+	  1000, 3 },
+	{ "MAJ/KI", "major page faults per 1000 instructions", "major-faults", "instructions",
+	  1000, 3 },
+	{ "CS/KI", "context switches per 1000 instructions", "context-switches", "instructions",
+	  1000, 3 },
+	{ "MIG/KI", "migrations to another CPU per 1000 instructions", "cpu-migrations",
+	  "instructions", 1000, 3 },
+	{ "AF/KI", "alignment faults per 1000 instructions", "alignment-faults", "instructions",
+	  1000, 3 },
+	{ "EF/KI", "emulation faults per 1000 instructions", "emulation-faults", "instructions",
+	  1000, 3 },
+	{ "%CY", "share of the cycles", "cycles", FN_TOTAL, 100, 1 },
+	{ "%I", "share of the instructions", "instructions", FN_TOTAL, 100, 1 },
+	{ "%BM", "share of the branch mispredicts", "branch-misses", FN_TOTAL, 100, 1 },
+	{ "%cache-references", "share of the cache accesses", "cache-references", FN_TOTAL, 100, 1 },
+	{ "%cache-misses", "share of the cache misses", "cache-misses", FN_TOTAL, 100, 1 },
+	{ "%L1DA", "share of the L1D loads", "L1-dcache-loads", FN_TOTAL, 100, 1 },
+	{ "%L1DM", "share of the L1D load misses", "L1-dcache-load-misses", FN_TOTAL, 100, 1 },
+	{ "%TM", "share of the data TLB misses", "dTLB-load-misses", FN_TOTAL, 100, 1 },
+	{ "%IS", "share of the speculated instructions", "inst_spec", FN_TOTAL, 100, 1 },
+	{ "%CLK", "share of the CPU clock", "cpu-clock", FN_TOTAL, 100, 1 },
+	{ "%TCLK", "share of the task clock", "task-clock", FN_TOTAL, 100, 1 },
+	{ "%PF", "share of the page faults", "page-faults", FN_TOTAL, 100, 1 },
+	{ "%MIN", "share of the minor page faults", "minor-faults", FN_TOTAL, 100, 1 },
+	{ "%MAJ", "share of the major page faults", "major-faults", FN_TOTAL, 100, 1 },
+	{ "%CS", "share of the context switches", "context-switches", FN_TOTAL, 100, 1 },
+	{ "%MIG", "share of the migrations", "cpu-migrations", FN_TOTAL, 100, 1 },
+	{ "%AF", "share of the alignment faults", "alignment-faults", FN_TOTAL, 100, 1 },
+	{ "%EF", "share of the emulation faults", "emulation-faults", FN_TOTAL, 100, 1 },
+};
+
+/*
+ * The kernel's cache-references and cache-misses are those of another cache on the CPUs of each
+ * vendor: titles and meanings of their shares, and of the rate.
+ */
+static const struct {
+	const char *share_title, *share, *rate;
+} caches[][2] = {
+	[FN_VENDOR_ARM] = {
+		{ "%L1DA", "share of the L1D accesses" },
+		{ "%L1DM", "share of the L1D misses", "L1D misses per 1000 instructions" },
+	},
+	[FN_VENDOR_INTEL] = {
+		{ "%LLA", "share of the accesses to the last-level cache" },
+		{ "%LLM", "share of the last-level cache misses",
+		  "last-level cache misses per 1000 instructions" },
+	},
+	[FN_VENDOR_AMD] = {
+		{ "%L2A", "share of the L2 accesses" },
+		{ "%L2M", "share of the L2 misses", "L2 misses per 1000 instructions" },
+	},
+};
+
+/* Sums of two events over the sets of a source that have both, in a row or in all. */
+struct pool {
+	double y, x, yy, xy, xx;
+	double number;			/* of independent observations */
+	double number_y, number_x;	/* of observations */
+	double weight, squares;		/* branch records */
+	unsigned int nr_sets;
+};
+
+static bool is_of(const struct fn_set *set, const struct fn_source *source)
+{
+	return set->source == source && !set->is_hidden && !set->is_dropped;
+}
+
+static const struct fn_sums *sums_of(const struct fn_row *row, const struct fn_set *set)
+{
+	return row ? fn_row__sums(row, set) : set->total;
+}
+
+static void add_to_pool(struct pool *pool, const struct fn_set *set, const struct fn_sums *sums,
+			int y, int x)
+{
+	const unsigned int nr = set->nr_events;
+	const double *values;
+
+	pool->nr_sets++;
+	if (!sums)
+		return;
+	values = sums->values;
+	pool->y += values[y];
+	pool->x += values[x];
+	if (!set->source->is_joint) {
+		pool->yy += values[nr + y];
+		pool->xx += values[nr + x];
+		pool->xy += x == y ? values[nr + x] : 0;
+		pool->number_y += values[2 * nr + y];
+		pool->number_x += values[2 * nr + x];
+		pool->number += values[2 * nr + y] + (y == x ? 0 : values[2 * nr + x]);
+		return;
+	}
+	pool->yy += fn_sums__product(set, sums, y, y);
+	pool->xy += fn_sums__product(set, sums, y, x);
+	pool->xx += fn_sums__product(set, sums, x, x);
+	pool->number_y += sums->number;
+	pool->number_x += sums->number;
+	if (set->source == &fn_branches) {
+		pool->weight += sums->begun;
+		pool->squares += sums->ended;
+		pool->number += sums->ended > 0 ? sums->begun * sums->begun / sums->ended : 0;
+	} else {
+		pool->number += sums->independent;
+	}
+}
+
+/* Where two events are in the sets of a source that have both. */
+struct places {
+	struct {
+		const struct fn_set *set;
+		int y, x;
+	} *at;
+	unsigned int nr;
+};
+
+static void add_place(struct places *places, const struct fn_set *set, int y, int x)
+{
+	void *at = realloc(places->at, (places->nr + 1) * sizeof(*places->at));
+
+	/* Without memory there is no value. */
+	if (!at)
+		return;
+	places->at = at;
+	places->at[places->nr].set = set;
+	places->at[places->nr].y = y;
+	places->at[places->nr++].x = x;
+}
+
+static struct places find_places(const struct fn_table *table, const struct fn_source *source,
+				 const char *y, const char *x)
+{
+	struct places places = {};
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int at_y = is_of(set, source) ? fn_set__find(set, y) : -1;
+		int at_x = at_y < 0 || x == y ? at_y : fn_set__find(set, x);
+
+		if (at_y >= 0 && at_x >= 0)
+			add_place(&places, set, at_y, at_x);
+	}
+	return places;
+}
+
+static struct pool pool_at(const struct places *places, const struct fn_row *row)
+{
+	struct pool pool = {};
+
+	for (unsigned int i = 0; i < places->nr; i++)
+		add_to_pool(&pool, places->at[i].set, sums_of(row, places->at[i].set),
+			    places->at[i].y, places->at[i].x);
+	return pool;
+}
+
+static struct pool pool_of(const struct fn_table *table, const struct fn_row *row,
+			   const struct fn_source *source, const char *y, const char *x)
+{
+	struct places places = find_places(table, source, y, x);
+	const struct pool pool = pool_at(&places, row);
+
+	free(places.at);
+	return pool;
+}
+
+/* Counts with weights are those of observations that have the weight @unit. */
+static struct fn_count count_of(const struct fn_source *source, double total, double squares,
+				double number, double unit, double all, double all_squares)
+{
+	struct fn_count count = {
+		.total = total / unit, .squares = squares / (unit * unit), .number = number,
+		.crowd = all > 0 ? all_squares / all / unit : 1,
+	};
+
+	/* Not more samples than there were if each had the usual period. */
+	count.effective = source->is_joint ? number :
+			  total > 0 ? total / fmax(squares / total, count.crowd) : 0;
+	return count;
+}
+
+static void cap_percentage(const struct fn_column *column, struct fn_value *value)
+{
+	/* The event is a part of the one that it is divided by. */
+	if (column->scale == PERCENT)
+		value->high = fmin(value->high, fmax(value->value, PERCENT));
+}
+
+/*
+ * Sets scale x y / x with the error of a ratio estimator (Cochran, Sampling Techniques, 2.11): n /
+ * (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. Of event samples, xy is 0.
+ */
+static void set_ratio(struct fn_value *value, double scale, const struct pool *pool, double number)
+{
+	const double r = pool->y / pool->x;
+
+	value->value = scale * r;
+	if (number < 2)
+		return;
+	/* If all y_i are R x_i, rounding may give a number below 0. */
+	value->error = scale * sqrt(number / (number - 1) *
+				    fmax(pool->yy - 2 * r * pool->xy + r * r * pool->xx, 0)) / pool->x;
+	value->freedom = number - 1;
+}
+
+/* Returns an event that both a set with one and a set with other have: cycles, or the first. */
+static const char *find_link(const struct fn_table *table, const struct fn_source *source,
+			     const char *one, const char *other)
+{
+	const char *link = NULL;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		if (!is_of(set, source) || fn_set__find(set, one) < 0)
+			continue;
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			const char *event = set->events[j].name;
+
+			if ((link && (!strcmp(link, "cycles") ||
+				      (strcmp(event, "cycles") && strcmp(event, link) >= 0))) ||
+			    !pool_of(table, NULL, source, event, other).nr_sets)
+				continue;
+			link = event;
+		}
+	}
+	return link;
+}
+
+/* The set in which the leader of a set samples evenly, and the leader's place in it. */
+static int even_place(const struct fn_set *set)
+{
+	return set->even ? fn_set__find(set->even, set->events[0].name) : -1;
+}
+
+/* Even samples of the leaders of all sets of a source that have an event. */
+static struct places find_even(const struct fn_table *table, const struct fn_source *source,
+			       const char *event)
+{
+	struct places places = {};
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		bool is_known = false;
+		int place;
+
+		if (!is_of(set, source) || fn_set__find(set, event) < 0)
+			continue;
+		place = even_place(set);
+		/* Groups may share the set of their leaders. */
+		for (unsigned int j = 0; j < places.nr; j++)
+			is_known |= places.at[j].set == set->even;
+		if (place >= 0 && !is_known)
+			add_place(&places, set->even, place, place);
+	}
+	return places;
+}
+
+/* An event and the leaders of its sets. */
+static struct places find_led(const struct fn_table *table, const struct fn_source *source,
+			      const char *event)
+{
+	struct places places = {};
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
+
+		if (place >= 0)
+			add_place(&places, set, place, 0);
+	}
+	return places;
+}
+
+/*
+ * An estimate of what was counted of an event in a row, from sets that count it with their leader:
+ * the leader's even samples times the rate. Returns false if the row has no rate.
+ */
+static bool estimate_count(const struct places *evens, const struct places *leds,
+			   const struct fn_row *row, struct fn_value *count)
+{
+	const struct pool even = pool_at(evens, row), led = pool_at(leds, row);
+	const double samples = even.yy > 0 ? even.y * even.y / even.yy : 0;
+	struct fn_value rate = undefined;
+	double relative = 0;
+
+	*count = undefined;
+	count->number = led.number;
+	count->samples = led.number_y;
+	if (even.nr_sets && !even.y) {
+		count->value = 0;
+		count->error = 0;
+		return true;
+	}
+	if (!(led.x > 0) || !samples)
+		return false;
+	set_ratio(&rate, 1, &led, led.number);
+	count->value = even.y * rate.value;
+	if (rate.value > 0)
+		relative = rate.error / rate.value;
+	count->error = count->value * sqrt(1 / samples + relative * relative);
+	count->freedom = rate.freedom;
+	return true;
+}
+
+/* Whether each period of the sets with an event is a window. */
+static bool is_complete(const struct fn_table *table, const struct fn_source *source,
+			const char *event)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		if (!is_of(set, source) || fn_set__find(set, event) < 0)
+			continue;
+		if (!set->is_complete || !set->even)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* What a column needs for the values of all rows. */
+struct context {
+	const struct fn_table *table;
+	const struct fn_column *column;
+	const struct fn_source *source;
+	const char *link;		/* of a rate of several sets */
+	bool is_apart;			/* they have no event in common */
+	/* Of the event and what it is divided by; of that alone; of the event that measures time. */
+	struct places own, per, time;
+	/* Of estimates by the leader: of the event, and of what it is divided by. */
+	struct places even, led, even_per, led_per;
+	struct pool all, all_per;	/* of all rows */
+	double sum;			/* of a share by the leader: of all estimates */
+	bool is_late;			/* samples of the event are */
+	double all_time;
+};
+
+/* A rate whose events are in different sets. */
+static struct fn_value linked_rate(const struct context *context, const struct fn_row *row)
+{
+	const struct fn_column *column = context->column;
+	const struct fn_source *source = context->source;
+	const struct pool y = pool_at(&context->own, row), x = pool_at(&context->per, row);
+	const struct pool *all_y = &context->all, *all_x = &context->all_per;
+	struct fn_value value = undefined, first = undefined, second = undefined;
+	struct fn_pair pair = { .scale = column->scale };
+	double unit = all_y->weight > 0 ? all_y->squares / all_y->weight : 1;
+
+	pair.y = count_of(source, y.y, y.yy, y.number, unit, all_y->y, all_y->yy);
+	pair.x = count_of(source, x.y, x.yy, x.number, unit, all_x->y, all_x->yy);
+	pair.per = pair.x.total;
+	if (context->link)
+		pair.per *= y.x / x.x;
+	if (!(pair.per > 0))
+		return value;
+	value.value = column->scale * pair.y.total / pair.per;
+	value.samples = fmin(y.number_y, x.number_y) ?: x.number_y;
+	if (source->is_joint) {
+		set_ratio(&first, 1, &y, y.number);
+		set_ratio(&second, 1, &x, x.number);
+		first.error = first.value > 0 ? first.error / first.value : 0;
+		second.error /= second.value;
+		value.error = value.value * hypot(first.error, second.error);
+		value.freedom = fmin(first.freedom, second.freedom);
+		value.number = fmin(y.number, x.number);
+	} else {
+		if (context->link) {
+			struct fn_count one = count_of(source, y.x, y.xx, 0, 1, all_y->x, all_y->xx);
+			struct fn_count other = count_of(source, x.x, x.xx, 0, 1, all_x->x, all_x->xx);
+
+			/* Independent draws. */
+			pair.y.effective = 1 / (1 / pair.y.effective + 1 / one.effective);
+			pair.x.effective = 1 / (1 / pair.x.effective + 1 / other.effective);
+		}
+		value.number = fmin(pair.y.effective, pair.x.effective) ?: pair.x.effective;
+		value.error = value.value * sqrt(1 / pair.y.effective + 1 / pair.x.effective);
+	}
+	source->interval(&pair, &value);
+	cap_percentage(column, &value);
+	return value;
+}
+
+/* A rate of windows whose sets have nothing in common, but all that was counted. */
+static struct fn_value counted_rate(const struct context *context, const struct fn_row *row)
+{
+	const struct fn_column *column = context->column;
+	struct fn_value y, x, value = undefined;
+
+	if (!estimate_count(&context->even, &context->led, row, &y) ||
+	    !estimate_count(&context->even_per, &context->led_per, row, &x) || !(x.value > 0))
+		return value;
+	value.value = column->scale * y.value / x.value;
+	value.error = y.value ? value.value * hypot(y.error / y.value, x.error / x.value) : NAN;
+	value.freedom = fmin(y.freedom, x.freedom);
+	value.number = fmin(y.number, x.number);
+	value.samples = fmin(y.samples, x.samples);
+	fn_value__log_interval(&value);
+	return value;
+}
+
+/* y per x of the observations of a row. */
+static struct fn_value rate_of(const struct context *context, const struct fn_row *row)
+{
+	const struct fn_column *column = context->column;
+	const struct fn_source *source = context->source;
+	const struct pool *all = &context->all;
+	struct fn_value value = undefined;
+	struct fn_pair pair = { .scale = column->scale };
+	double unit = all->weight > 0 ? all->squares / all->weight : 1;
+	struct pool own;
+
+	if (context->link || (context->is_apart && !source->is_joint))
+		return linked_rate(context, row);
+	if (context->is_apart)
+		return column->is_apart ? value : counted_rate(context, row);
+	own = pool_at(&context->own, row);
+	if (!(own.x > 0))
+		return value;
+	set_ratio(&value, column->scale, &own, own.number);
+	value.number = own.number;
+	value.samples = fmin(own.number_y, own.number_x) ?: own.number_x;
+	pair.y = count_of(source, own.y, own.yy, own.number, unit, all->y, all->yy);
+	pair.x = count_of(source, own.x, own.xx, own.number, unit, all->x, all->xx);
+	pair.per = pair.x.total;
+	if (!source->is_joint) {
+		value.number = pair.y.effective ? fmin(pair.y.effective, pair.x.effective) :
+						  pair.x.effective;
+		value.error = value.value * sqrt(1 / pair.y.effective + 1 / pair.x.effective);
+		value.freedom = 0;
+		if (pair.y.effective < 2 || pair.x.effective < 2)
+			value.error = NAN;
+	}
+	source->interval(&pair, &value);
+	cap_percentage(column, &value);
+	return value;
+}
+
+/* A share of the total of even observations. */
+static struct fn_value even_share(double scale, struct pool own, const struct pool *all)
+{
+	struct fn_value value = undefined;
+	const double n = all->number_y;
+	double samples = all->y * all->y / all->yy;
+
+	if (!(all->y > 0))
+		return value;
+	/* An observation of another row has y_i = 0. */
+	own.x = all->y;
+	own.xx = all->yy;
+	own.xy = own.yy;
+	set_ratio(&value, scale, &own, n);
+	value.freedom = 0;
+	value.number = samples;
+	value.samples = own.number_y;
+	if (value.error > 0)
+		samples = fmin(samples, value.value * (scale - value.value) /
+			       (value.error * value.error) * n / (n - 1));
+	fn_value__part_interval(&value, scale, samples);
+	return value;
+}
+
+/* Whether the leader of all sets with an event is the event itself. */
+static bool is_leader(const struct fn_table *table, const struct fn_source *source,
+		      const char *event)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (is_of(table->sets[i], source) && fn_set__find(table->sets[i], event) > 0)
+			return false;
+	}
+	return true;
+}
+
+static struct fn_value share_of(const struct context *context, const struct fn_row *row)
+{
+	const struct fn_column *column = context->column;
+	const struct fn_table *table = context->table;
+	const struct fn_source *source = context->source;
+	struct fn_value value, count;
+
+	/* Chains that were cut are not part of the whole. */
+	if (row && fn_by__is(table->by, FN_BY_CHILDREN) && fn_row__is(row, FN_CUT))
+		return undefined;
+	if (source->is_even || is_leader(table, source, column->event))
+		return even_share(column->scale, pool_at(&context->even, row), &context->all);
+	if (!estimate_count(&context->even, &context->led, row, &count) || !(context->sum > 0))
+		return undefined;
+	value = count;
+	value.value = column->scale * fmin(count.value / context->sum, 1);
+	value.error = count.error / context->sum * (column->scale - value.value);
+	fn_value__share_interval(&value, column->scale, context->all.y * context->all.y /
+				 context->all.yy);
+	return value;
+}
+
+static bool has_mark(const struct fn_table *table, const struct fn_source *source,
+		     const char *event, const char **doubt)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
+
+		if (place < 0)
+			continue;
+		if (set->events[place].is_throttled && !source->is_joint)
+			*doubt = "throttled";
+		else if (set->events[place].is_stretched)
+			*doubt = "turns";
+		else if (set->events[place].is_scarce)
+			*doubt = "scarce";
+	}
+	return *doubt;
+}
+
+const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
+			  const struct fn_source *source, const char *event, const char *per)
+{
+	const bool is_share = !strcmp(per, FN_TOTAL);
+	const char *doubt = NULL;
+
+	if (has_mark(table, source, event, &doubt) ||
+	    (!is_share && has_mark(table, source, per, &doubt)))
+		return doubt;
+	for (unsigned int i = 0; source->doubt && i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int y = is_of(set, source) ? fn_set__find(set, event) : -1;
+		int x = y < 0 ? -1 : is_share ? 0 : fn_set__find(set, per);
+
+		if (y >= 0 && x >= 0 && y != x)
+			doubt = doubt ?: source->doubt(row, set, y, x);
+	}
+	return doubt;
+}
+
+/*
+ * Skid: samples of an imprecise event are late, so some that are close to an entry or a return site
+ * belong to the function before, and as many of this one are in the functions behind it. How late,
+ * and how often a function is left, windows tell; or else its samples of time close to its entry.
+ */
+struct skid {
+	double late;		/* in cycles */
+	double exits;		/* per cycle */
+	double time;		/* the samples of the event that measures time */
+	double at_entry;	/* their part exactly at an entry */
+};
+
+/* Bins of distances up to some instructions. */
+static unsigned int bins_of(double instructions)
+{
+	static const u8 last[FN_NR_BINS] = { 0, 1, 2, 4, 8 };
+	unsigned int nr = 1;
+
+	while (nr < FN_NR_BINS && last[nr - 1] < instructions)
+		nr++;
+	return nr;
+}
+
+/* The part of an event that was sampled close to an entry. */
+static double near(const struct places *places, const struct fn_row *row, bool is_per,
+		   unsigned int nr_bins)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < places->nr; i++) {
+		const struct fn_set *set = places->at[i].set;
+		const struct fn_sums *sums = sums_of(row, set);
+		const unsigned int event = is_per ? places->at[i].x : places->at[i].y;
+
+		for (unsigned int bin = 0; sums && bin < nr_bins; bin++)
+			sum += sums->values[(3 + bin) * set->nr_events + event];
+	}
+	return sum;
+}
+
+static bool find_skid(const struct context *context, const struct fn_row *row, struct skid *skid)
+{
+	struct pool own;
+
+	*skid = (struct skid){ .late = USUAL_LATE };
+	if (!context->is_late || !row || !context->time.nr)
+		return false;
+	own = pool_at(&context->time, row);
+	skid->time = own.y;
+	skid->at_entry = own.y > 0 ? near(&context->time, row, false, 1) / own.y : 0;
+	skid->exits = fn_windows__exits(context->table, row, &skid->late);
+	if (isnan(skid->exits))
+		skid->exits = own.y > 0 ?
+			      near(&context->time, row, false, bins_of(4)) / own.y / 10 : 0;
+	return true;
+}
+
+/* Whether any event of the sets of a source is late. */
+static bool is_late(const struct fn_table *table, const struct fn_source *source,
+		    const char *event)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
+
+		if (place >= 0 && !set->events[place].is_precise)
+			return true;
+	}
+	return false;
+}
+
+static void widen(struct fn_value *value, double moved)
+{
+	if (!isfinite(moved))
+		return;
+	value->low = fmax(value->value - hypot(value->value - value->low, moved), 0);
+	value->high = value->value + hypot(value->high - value->value, moved);
+}
+
+/* The interval also holds what the samples that are not close to an entry say. */
+static const char *join_deep(const struct context *context, const struct fn_row *row,
+			     struct fn_value *value, struct pool own, unsigned int nr_bins)
+{
+	const struct fn_column *column = context->column;
+	const double y = own.y - near(&context->own, row, /*is_per=*/false, nr_bins);
+	const double x = own.x - near(&context->own, row, /*is_per=*/true, nr_bins);
+	struct fn_pair pair = { .scale = column->scale, .per = x };
+	struct fn_value deep = *value;
+
+	if (own.y <= 0)
+		return NULL;
+	if (y <= 0 || x <= 0)
+		return "skid";
+	pair.y = count_of(context->source, y, own.yy * y / own.y, 0, 1, context->all.y,
+			  context->all.yy);
+	pair.x = count_of(context->source, x, own.xx * x / own.x, 0, 1, context->all.x,
+			  context->all.xx);
+	deep.value = column->scale * y / x;
+	context->source->interval(&pair, &deep);
+	value->low = fmin(value->low, deep.low);
+	value->high = fmax(value->high, deep.high);
+	return NULL;
+}
+
+/* Widens an interval by what skid may have moved. Returns the doubt, if nothing is left. */
+static const char *widen_by_skid(const struct context *context, const struct fn_row *row,
+				 const struct fn_value *whole, struct fn_value *value)
+{
+	const struct fn_column *column = context->column;
+	const bool is_share = fn_column__is_share(column);
+	const bool is_branch = fn_event__is_branch(column->event);
+	const char *doubt = NULL;
+	double instructions, moved;
+	struct skid skid;
+	struct pool own;
+
+	if (!fn_value__has_interval(value) || !find_skid(context, row, &skid))
+		return NULL;
+	own = pool_at(is_share ? &context->even : &context->own, row);
+	if (is_share && fn_event__is_time(column->event)) {
+		/* A constant delay moves every boundary alike. */
+		widen(value, value->value * skid.at_entry);
+		goto out;
+	}
+	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
+	if (!is_share && own.nr_sets && !context->link && skid.exits * skid.late > SELDOM_LEFT)
+		doubt = join_deep(context, row, value, own, bins_of(is_branch ? fmax(instructions, 4) :
+							       instructions));
+	if (!is_share && fn_event__is_time(column->event))
+		goto out;
+	moved = MOVED_BY_DELAY * skid.exits * skid.late * value->value;
+	if (!value->value) {
+		moved = is_share ? column->scale * skid.time / context->all_time : whole->value;
+		if (skid.exits * skid.late < MOST_MOVED)
+			moved *= MOVED_BY_DELAY * skid.exits * skid.late;
+	}
+	if (is_branch) {
+		/* A mispredicted call, for one, is sampled in the callee. */
+		moved = fmax(moved, MOVED_BY_BRANCH * skid.exits * skid.time * column->scale /
+				    (is_share ? context->all.y : own.x));
+		if (near(is_share ? &context->even : &context->own, row, /*is_per=*/false,
+			 bins_of(4)) > MOST_MOVED * own.y)
+			doubt = "skid";
+	}
+	widen(value, moved);
+out:
+	cap_percentage(column, value);
+	return doubt;
+}
+
+/* Returns half of the width of an interval. */
+static double half_width(const struct fn_value *value)
+{
+	return (value->high - value->low) / 2;
+}
+
+void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt)
+{
+	const double size = value->value ? fabs(value->value) : fabs(whole->value);
+
+	value->mark = FN_SURE;
+	value->doubt = NULL;
+	if (!fn_value__is_defined(value))
+		return;
+	if (!doubt && !fn_value__has_interval(value))
+		doubt = "few";
+	if (!doubt && half_width(value) > WIDE * size)
+		doubt = "wide";
+	value->doubt = doubt;
+	if (doubt)
+		value->mark = FN_WEAK;
+	else if (half_width(value) > ROUGH * size)
+		value->mark = FN_ROUGH;
+}
+
+double fn_value__times_longer(const struct fn_value *value)
+{
+	if (!fn_value__has_interval(value) || !value->value)
+		return NAN;
+	return pow(half_width(value) / (0.1 * fabs(value->value)), 2);
+}
+
+/* Values from a crafted file may exceed a double. */
+static void drop_infinite(struct fn_value *value)
+{
+	if (!isfinite(value->value))
+		*value = undefined;
+	if (!isfinite(value->error))
+		value->error = NAN;
+	if (!isfinite(value->low) || !isfinite(value->high)) {
+		value->low = NAN;
+		value->high = NAN;
+	}
+}
+
+static struct fn_value value_of(const struct context *context, const struct fn_row *row,
+				const struct fn_value *whole)
+{
+	struct fn_value value = fn_column__is_share(context->column) ? share_of(context, row) :
+								       rate_of(context, row);
+	const char *doubt = NULL;
+
+	drop_infinite(&value);
+	if (!whole || !fn_value__is_defined(&value))
+		return value;
+	doubt = widen_by_skid(context, row, whole, &value);
+	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
+			      context->column->per) ?: doubt;
+	if (!doubt && context->source->is_joint && value.number < FEW)
+		doubt = "few";
+	fn_value__set_mark(&value, whole, doubt);
+	return value;
+}
+
+static void begin_share(struct context *context)
+{
+	const struct fn_table *table = context->table;
+	const bool is_inclusive = fn_by__is(table->by, FN_BY_CHILDREN);
+	const char *event = context->column->event;
+	struct fn_value count;
+
+	context->even = context->source->is_even ?
+			find_places(table, context->source, event, event) :
+			find_even(table, context->source, event);
+	context->led = find_led(table, context->source, event);
+	context->all = pool_at(&context->even, NULL);
+	for (size_t i = 0; !context->source->is_even && i < table->nr_rows; i++) {
+		if ((!is_inclusive || fn_row__is(table->rows[i], FN_ALL)) &&
+		    estimate_count(&context->even, &context->led, table->rows[i], &count))
+			context->sum += count.value;
+	}
+}
+
+static void begin_rate(struct context *context)
+{
+	const struct fn_table *table = context->table;
+	const struct fn_source *source = context->source;
+	const char *event = context->column->event, *per = context->column->per;
+
+	context->own = find_places(table, source, event, per);
+	context->all = pool_at(&context->own, NULL);
+	if (context->own.nr)
+		return;
+	context->link = find_link(table, source, event, per);
+	context->is_apart = !context->link;
+	context->own = find_places(table, source, event, context->link ?: event);
+	context->per = find_places(table, source, per, context->link ?: per);
+	context->all = pool_at(&context->own, NULL);
+	context->all_per = pool_at(&context->per, NULL);
+	if (context->is_apart && source->is_joint) {
+		context->even = find_even(table, source, event);
+		context->led = find_led(table, source, event);
+		context->even_per = find_even(table, source, per);
+		context->led_per = find_led(table, source, per);
+	}
+}
+
+/* Finds what the values of all rows have in common. */
+static void begin_column(struct context *context, const struct fn_table *table,
+			 const struct fn_column *column, const struct fn_source *source)
+{
+	static const char *const clocks[] = { "cycles", "cpu-clock", "task-clock" };
+
+	*context = (struct context){ .table = table, .column = column, .source = source };
+	if (fn_column__is_share(column))
+		begin_share(context);
+	else
+		begin_rate(context);
+	context->is_late = !source->is_joint && !fn_by__is(table->by, FN_BY_CHILDREN) &&
+			   is_late(table, source, column->event);
+	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
+		context->time = find_places(table, source, clocks[i], clocks[i]);
+	context->all_time = pool_at(&context->time, NULL).y;
+}
+
+static void end_column(struct context *context)
+{
+	struct places *all[] = {
+		&context->own, &context->per, &context->time, &context->even, &context->led,
+		&context->even_per, &context->led_per,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		free(all[i]->at);
+}
+
+static void set_values(struct fn_columns *columns, unsigned int c)
+{
+	struct context context;
+	struct fn_column *column = &columns->columns[c];
+	struct fn_value whole;
+
+	if (column->value) {
+		whole = column->value(column, columns->table, NULL);
+		for (size_t i = 0; i < columns->table->nr_rows; i++) {
+			struct fn_value *value = fn_columns__value(columns, columns->table->rows[i], c);
+
+			*value = column->value(column, columns->table, columns->table->rows[i]);
+			drop_infinite(value);
+			if (!column->is_count)
+				fn_value__set_mark(value, &whole, value->doubt);
+		}
+		return;
+	}
+	begin_column(&context, columns->table, column, column->source);
+	column->is_apart = context.is_apart && column->source->is_joint &&
+			   !(is_complete(columns->table, column->source, column->event) &&
+			     is_complete(columns->table, column->source, column->per));
+	whole = value_of(&context, NULL, NULL);
+	for (size_t i = 0; i < columns->table->nr_rows; i++)
+		*fn_columns__value(columns, columns->table->rows[i], c) =
+			value_of(&context, columns->table->rows[i], &whole);
+	end_column(&context);
+}
+
+/* Returns true if two intervals do not meet, even if they are widened to 99.7 % and more. */
+static bool are_apart(const struct fn_value *a, const struct fn_value *b)
+{
+	const double wide = 1.5;
+
+	return fn_value__has_interval(a) && fn_value__has_interval(b) &&
+	       a->mark != FN_WEAK && b->mark != FN_WEAK &&
+	       (a->value - wide * (a->value - a->low) > b->value + wide * (b->high - b->value) ||
+		b->value - wide * (b->value - b->low) > a->value + wide * (a->high - a->value));
+}
+
+unsigned int fn_columns__differ(const struct fn_columns *columns, const struct fn_source *source,
+				struct fn_difference *first)
+{
+	const struct fn_table *table = columns->table;
+	unsigned int nr = 0;
+
+	for (unsigned int c = 0; c < columns->nr; c++) {
+		const struct fn_column *column = &columns->columns[c];
+		struct context context;
+		struct fn_value whole;
+
+		if (!column->event || column->is_extra || fn_column__is_share(column) ||
+		    column->source == source)
+			continue;
+		begin_column(&context, table, column, source);
+		whole = value_of(&context, NULL, NULL);
+		for (size_t i = 0; context.own.nr && !context.is_apart && i < table->nr_rows; i++) {
+			const struct fn_value *value = fn_columns__value(columns, table->rows[i], c);
+			struct fn_value other;
+
+			if (pool_at(&context.own, table->rows[i]).number < FEW)
+				continue;
+			other = value_of(&context, table->rows[i], &whole);
+			if (are_apart(value, &other) && !nr++)
+				*first = (struct fn_difference){
+					.column = column, .row = table->rows[i],
+					.one = value->value, .other = other.value,
+				};
+		}
+		end_column(&context);
+	}
+	return nr;
+}
+
+static int add_column(struct fn_columns *columns, const struct fn_column *column)
+{
+	struct fn_column *all = realloc(columns->columns, (columns->nr + 1) * sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	columns->columns = all;
+	all[columns->nr++] = *column;
+	return 0;
+}
+
+/* Says of which cache the column of an event is. */
+static void name_cache(const struct fn_table *table, struct fn_column *column)
+{
+	const bool is_miss = !strcmp(column->event, "cache-misses");
+	const enum fn_vendor vendor = fn_table__vendor(table);
+	const char *title = NULL, *meaning = NULL;
+
+	if ((!is_miss && strcmp(column->event, "cache-references")) || vendor == FN_VENDOR_UNKNOWN)
+		return;
+	if (fn_column__is_share(column)) {
+		title = caches[vendor][is_miss].share_title;
+		meaning = caches[vendor][is_miss].share;
+	} else if (!strcmp(column->per, "instructions") && is_miss) {
+		meaning = caches[vendor][is_miss].rate;
+	}
+	if (title) {
+		free(column->title);
+		column->title = strdup(title);
+	}
+	if (meaning) {
+		free(column->meaning);
+		column->meaning = strdup(meaning);
+	}
+}
+
+/* Returns true if a source has values of a column. */
+static bool has_values(const struct fn_table *table, const struct fn_source *source,
+		       const struct fn_column *column)
+{
+	const bool is_share = fn_column__is_share(column);
+	struct places places;
+	struct pool all;
+	bool has_even;
+
+	if (!pool_of(table, NULL, source, column->event, column->event).nr_sets ||
+	    (!is_share && !pool_of(table, NULL, source, column->per, column->per).nr_sets))
+		return false;
+	places = find_even(table, source, column->event);
+	has_even = places.nr;
+	free(places.at);
+	if (source != &fn_branches)
+		return !is_share || source->is_even || has_even;
+	/* Without cycles, or code, they have no instructions. */
+	all = pool_of(table, NULL, source, column->event, column->event);
+	return is_share && is_leader(table, source, column->event) ? has_even : all.number > 0;
+}
+
+/* Adds a column if a source has what it needs: the most exact one. Takes its texts. */
+static int add_recorded(struct fn_columns *columns, struct fn_column *column)
+{
+	int err = column->title && column->meaning ? 0 : -ENOMEM;
+
+	for (int i = 0; !err && fn_sources[i] && !column->source; i++) {
+		if (has_values(columns->table, fn_sources[i], column))
+			column->source = fn_sources[i];
+	}
+	if (!err && column->source) {
+		name_cache(columns->table, column);
+		/* On Arm, cache-misses are L1-dcache-load-misses. */
+		if (column->title && column->meaning &&
+		    fn_columns__find(columns, column->title, strlen(column->title)) < 0)
+			return add_column(columns, column);
+	}
+	free(column->title);
+	free(column->meaning);
+	return err;
+}
+
+static bool is_known_event(const struct fn_columns *columns, const char *event, bool is_share)
+{
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		const struct fn_column *column = &columns->columns[i];
+
+		if (column->event && !column->is_extra && !strcmp(column->event, event) &&
+		    (!is_share || fn_column__is_share(column)))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		/* Unless another event has its title */
+		if (!strcmp(known[i].event, event) && (!is_share || !strcmp(known[i].per, FN_TOTAL)) &&
+		    fn_columns__find(columns, known[i].title, strlen(known[i].title)) < 0)
+			return true;
+	}
+	return false;
+}
+
+/* Returns a title, or a longer one if another column has it. */
+static char *title_of(const struct fn_columns *columns, const char *format, const char *event)
+{
+	char *title, *longer;
+
+	if (asprintf(&title, format, event) < 0)
+		return NULL;
+	while (fn_columns__find(columns, title, strlen(title)) >= 0) {
+		if (asprintf(&longer, "event:%s", title) < 0)
+			longer = NULL;
+		free(title);
+		if (!longer)
+			return NULL;
+		title = longer;
+	}
+	return title;
+}
+
+static struct fn_value count_value(const struct fn_column *column, const struct fn_table *table,
+				   const struct fn_row *row)
+{
+	struct fn_value value = undefined;
+
+	value.value = fn_row__events(table, row, column->event, NULL);
+	return value;
+}
+
+/* A column of an event: its share, its rate, or its number. */
+static int add_event_column(struct fn_columns *columns, const char *event, const char *per)
+{
+	const bool is_share = per && !strcmp(per, FN_TOTAL);
+	struct fn_column column = {
+		.event = event, .per = per, .scale = is_share ? PERCENT : 1000,
+		.digits = is_share ? 1 : 3, .unit = is_share ? "%" : "1/KI",
+	};
+	char *printable = function_text__printable(event);
+	int err = printable ? 0 : -ENOMEM;
+
+	if (columns->nr >= MOST_COLUMNS)
+		err = -EOVERFLOW;
+	if (!err)
+		column.title = title_of(columns, is_share ? "%%%s" : per ? "%s/KI" : "%s", printable);
+	if (!err && asprintf(&column.meaning, is_share ? "share of %s" : per ?
+			     "%s per 1000 instructions" : "number of %s", printable) < 0)
+		column.meaning = NULL;
+	free(printable);
+	if (err)
+		return err;
+	if (per)
+		return add_recorded(columns, &column);
+	column.value = count_value;
+	column.is_count = true;
+	column.is_extra = true;
+	column.digits = 0;
+	column.unit = NULL;
+	return column.title && column.meaning ? add_column(columns, &column) : -ENOMEM;
+}
+
+/* Adds columns of all events that have none: shares only of events that sample themselves. */
+static int add_event_columns(struct fn_columns *columns, const char *per)
+{
+	const bool is_share = per && !strcmp(per, FN_TOTAL);
+	const struct fn_table *table = columns->table;
+	int err = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; !err && j < set->nr_events; j++) {
+			const char *event = set->events[j].name;
+			bool is_there = per ? is_known_event(columns, event, is_share) :
+					fn_columns__find(columns, event, strlen(event)) >= 0;
+
+			if (!is_there && !set->is_hidden && (!is_share || set->source == &fn_samples))
+				err = add_event_column(columns, event, per);
+		}
+	}
+	return err;
+}
+
+static struct fn_value discarded_value(const struct fn_column *column __maybe_unused,
+				       const struct fn_table *table, const struct fn_row *row)
+{
+	double ended = 0, matched = 0;
+	struct fn_value value = undefined;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const struct fn_sums *sums = is_of(set, &fn_windows) ? sums_of(row, set) : NULL;
+
+		ended += sums ? sums->ended : 0;
+		matched += sums ? sums->number : 0;
+	}
+	if (!ended)
+		return value;
+	value.value = PERCENT * (ended - matched) / ended;
+	return value;
+}
+
+static int add_columns(struct fn_columns *columns)
+{
+	struct fn_column number = {
+		.title = strdup("#"), .meaning = strdup("observations behind the least certain value"),
+		.scale = 1, .is_count = true,
+	};
+	struct fn_column discarded = {
+		.meaning = strdup("windows that began elsewhere"), .scale = PERCENT, .digits = 1,
+		.unit = "%", .source = &fn_windows, .value = discarded_value, .is_count = true,
+	};
+	const struct fn_table *table = columns->table;
+	bool has_instructions = false, has_windows = false;
+	int err = number.title && number.meaning ? add_column(columns, &number) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < ARRAY_SIZE(known); i++) {
+		struct fn_column column = {
+			.title = strdup(known[i].title), .meaning = strdup(known[i].meaning),
+			.event = known[i].event, .per = known[i].per, .scale = known[i].scale,
+			.digits = known[i].digits,
+			.unit = known[i].scale == 100 ? "%" : known[i].scale == 1000 ? "1/KI" : NULL,
+		};
+
+		err = add_recorded(columns, &column);
+	}
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		has_instructions |= !table->sets[i]->is_hidden &&
+				    fn_set__find(table->sets[i], "instructions") >= 0;
+	if (!err && has_instructions)
+		err = add_event_columns(columns, "instructions");
+	err = err ?: add_event_columns(columns, FN_TOTAL);
+	for (unsigned int i = 0; i < columns->nr; i++)
+		has_windows |= columns->columns[i].source == &fn_windows;
+	if (!err && has_windows) {
+		discarded.title = strdup("DIS");
+		err = discarded.title ? add_column(columns, &discarded) : -ENOMEM;
+	} else {
+		free(discarded.meaning);
+	}
+	return err ?: add_event_columns(columns, NULL);
+}
+
+/* Sets #: the observations behind the least certain value of each row. */
+static void set_numbers(struct fn_columns *columns)
+{
+	for (size_t i = 0; i < columns->table->nr_rows; i++) {
+		const struct fn_row *row = columns->table->rows[i];
+		struct fn_value *number = fn_columns__value(columns, row, 0);
+		double widest = -1;
+
+		*number = undefined;
+		number->value = 0;
+		for (unsigned int j = 1; j < columns->nr; j++) {
+			const struct fn_value *value = fn_columns__value(columns, row, j);
+			double width;
+
+			if (columns->columns[j].is_count || columns->columns[j].value ||
+			    !fn_value__is_defined(value))
+				continue;
+			width = value->value ? half_width(value) / fabs(value->value) : INFINITY;
+			if (!(width <= widest)) {
+				widest = width;
+				number->value = value->samples;
+			}
+		}
+		for (unsigned int j = 0; widest < 0 && j < row->nr_sums; j++)
+			number->value += row->sums[j] ? row->sums[j]->number : 0;
+	}
+}
+
+int fn_columns__init(struct fn_columns *columns, const struct fn_table *table)
+{
+	int err;
+
+	memset(columns, 0, sizeof(*columns));
+	columns->table = table;
+	err = add_columns(columns);
+	if (err)
+		return err;
+	if (table->nr_rows * columns->nr > MOST_VALUES)
+		return -E2BIG;
+	columns->values = calloc(table->nr_rows * columns->nr + 1, sizeof(*columns->values));
+	if (!columns->values)
+		return -ENOMEM;
+	for (unsigned int i = 1; i < columns->nr; i++)
+		set_values(columns, i);
+	set_numbers(columns);
+	return 0;
+}
+
+void fn_columns__exit(struct fn_columns *columns)
+{
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		struct fn_column *column = &columns->columns[i];
+
+		free(column->title);
+		free(column->meaning);
+		if (column->free_data)
+			column->free_data(column->data);
+	}
+	free(columns->columns);
+	free(columns->values);
+	memset(columns, 0, sizeof(*columns));
+}
+
+int fn_columns__add(struct fn_columns *columns, const struct fn_column *column)
+{
+	const unsigned int nr = columns->nr;
+	const size_t nr_rows = columns->table->nr_rows;
+	struct fn_value *values = calloc(nr_rows * (nr + 1) + 1, sizeof(*values));
+
+	if (!values || add_column(columns, column)) {
+		free(values);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < nr_rows; i++)
+		memcpy(values + i * (nr + 1), columns->values + i * nr, nr * sizeof(*values));
+	free(columns->values);
+	columns->values = values;
+	set_values(columns, nr);
+	return 0;
+}
+
+int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length)
+{
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		if (!strncasecmp(columns->columns[i].title, title, length) &&
+		    !columns->columns[i].title[length])
+			return i;
+	}
+	return -1;
+}
+
+int fn_columns__default_sort(const struct fn_columns *columns)
+{
+	static const char *const shares[] = { "%CY", "%CLK", "%TCLK" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		int column = fn_columns__find(columns, shares[i], strlen(shares[i]));
+
+		if (column >= 0)
+			return column;
+	}
+	return 0;
+}
+
+double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
+		      double *variance)
+{
+	const struct pool own = pool_of(table, row, &fn_samples, event, event);
+	struct fn_value count = undefined;
+
+	if (variance)
+		*variance = own.yy;
+	if (own.nr_sets)
+		return own.y;
+	for (int i = 0; fn_sources[i]; i++) {
+		struct places even = find_even(table, fn_sources[i], event);
+		struct places led = find_led(table, fn_sources[i], event);
+		const bool is_there = !fn_sources[i]->is_even && led.nr;
+
+		if (is_there)
+			estimate_count(&even, &led, row, &count);
+		free(even.at);
+		free(led.at);
+		if (is_there)
+			break;
+	}
+	if (variance)
+		*variance = count.error * count.error;
+	return count.value;
+}
+
+/* What is known of an event for fn_row__counts(). */
+struct counted {
+	const struct fn_set *set;	/* NULL: of several */
+	int place;
+	double factor;
+};
+
+/* Returns the set of a source that has most of some events. */
+static const struct fn_set *find_main_set(const struct fn_table *table,
+					  const struct fn_source *source,
+					  const char *const *events, unsigned int nr)
+{
+	const struct fn_set *found = NULL;
+	unsigned int most = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		unsigned int has = 0;
+
+		for (unsigned int j = 0; is_of(set, source) && j < nr; j++)
+			has += fn_set__find(set, events[j]) >= 0;
+		if (has > most) {
+			most = has;
+			found = set;
+		}
+	}
+	return found;
+}
+
+/* Finds another set with an event, and what relates it to the main one. */
+static bool find_counted(const struct fn_table *table, const struct fn_row *row,
+			 const struct fn_set *main, const char *event, struct counted *counted)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const struct fn_sums *own = sums_of(row, set), *other = sums_of(row, main);
+		int place = is_of(set, main->source) ? fn_set__find(set, event) : -1;
+
+		if (place < 0)
+			continue;
+		*counted = (struct counted){ .set = set, .place = place, .factor = 1 };
+		/* The leader relates groups, or the first other event that they share. */
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			int link = fn_set__find(main, set->events[j].name);
+
+			if (link < 0)
+				continue;
+			counted->factor = own && other && own->values[j] > 0 ?
+					  other->values[link] / own->values[j] : 0;
+			return true;
+		}
+		return !set->source->is_joint;
+	}
+	return false;
+}
+
+int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
+		   const struct fn_source *source, const char *const *events, unsigned int nr,
+		   double *counts, double *covariances, double *number)
+{
+	const struct fn_set *main = find_main_set(table, source, events, nr);
+	struct counted *all = calloc(nr ?: 1, sizeof(*all));
+	unsigned int lacks = main ? 0 : 1;
+
+	*number = INFINITY;
+	for (unsigned int i = 0; all && !lacks && i < nr; i++) {
+		int place = fn_set__find(main, events[i]);
+		const struct fn_sums *sums;
+
+		if (place >= 0)
+			all[i] = (struct counted){ .set = main, .place = place, .factor = 1 };
+		else if (!find_counted(table, row, main, events[i], &all[i]))
+			lacks = i + 1;
+		if (lacks)
+			break;
+		sums = sums_of(row, all[i].set);
+		counts[i] = sums ? sums->values[all[i].place] * all[i].factor : 0;
+		*number = fmin(*number, !sums ? 0 : source->is_joint ? sums->independent :
+			       fn_sums__number(all[i].set, sums, all[i].place));
+	}
+	for (unsigned int i = 0; all && covariances && !lacks && i < nr * nr; i++) {
+		const struct counted *a = &all[i / nr], *b = &all[i % nr];
+		const struct fn_sums *sums = sums_of(row, a->set);
+
+		covariances[i] = a->set == b->set && sums ? a->factor * b->factor *
+				 fn_sums__product(a->set, sums, a->place, b->place) : 0;
+	}
+	free(all);
+	return lacks;
+}

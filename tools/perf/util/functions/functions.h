@@ -1,0 +1,879 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of perf functions share. An observation is a function and a vector of counts.
+ *
+ *   session.c    reads a recording: who (thread, CPU), where (rows.c), which stream
+ *     -> fn_source  samples.c, windows.c, branches.c: makes observations of a sample
+ *     -> table.c    fn_set__observe(): the only place that adds anything
+ *   estimate.c   fn_columns: values with intervals and marks, from the sums of a table
+ *   print.c      text and csv; json.c, the browser: all print a fn_view
+ *
+ * Nothing below an arrow knows what is above it.
+ */
+#ifndef __PERF_FUNCTIONS_H
+#define __PERF_FUNCTIONS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/types.h>
+
+struct addr_location;
+struct dso;
+struct evlist;
+struct evsel;
+struct fn_columns;
+struct fn_rows;
+struct fn_session;
+struct fn_table;
+struct hashmap;
+struct machine;
+struct map;
+struct option;
+struct perf_cpu_map;
+struct perf_env;
+struct perf_event_attr;
+struct perf_sample;
+struct perf_session;
+struct pmu_metric;
+struct pmu_metrics_table;
+struct strbuf;
+struct strlist;
+struct symbol;
+struct thread;
+union perf_event;
+
+/* Messages: one line on stderr. Names from files go through function_text__printable() first. */
+#define fn_error(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
+#define fn_warn(fmt, ...) pr_warning("perf functions: " fmt "\n", ##__VA_ARGS__)
+
+/* More events than any group has. */
+#define FN_MOST_EVENTS	64
+
+/* Rows of --children that are no functions: the roots of call chains. */
+#define FN_ALL		"[all]"	/* chains that are complete */
+#define FN_CUT		"[cut]"	/* chains that were too long to be recorded */
+
+/* The DSO of all code of JITs, and the function of that without a name. */
+#define FN_JIT		"[JIT]"
+#define FN_UNNAMED	"[unnamed JIT code]"
+
+/*
+ * events.c: what an event counts
+ */
+
+enum fn_vendor { FN_VENDOR_UNKNOWN, FN_VENDOR_ARM, FN_VENDOR_INTEL, FN_VENDOR_AMD };
+
+/*
+ * Returns the canonical name of what an event counts: one that columns know, or that of perf's
+ * tables for the CPU, or else @name without PMU-independent terms and modifiers; to be freed. @cpu
+ * is of perf_env__describe_cpu(), or NULL.
+ */
+char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu);
+/* Whether two events of one canonical name count different things. */
+bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
+		       const char *cpu);
+/* Whether a canonical name means the same on the CPUs of all vendors. */
+bool fn_event__is_portable(const char *name);
+/* cycles, cpu-clock, task-clock: a delay of all samples does not change their shares. */
+bool fn_event__is_time(const char *name);
+/* The number of an event by its terms in perf's tables; false: there is more to it. */
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
+/* Branches, and those of a kind: a sample belongs to where the branch comes from. */
+bool fn_event__is_branch(const char *name);
+/* The number of the PMU of a kind of cores, 0 if the attr names none. */
+u32 fn_event__core(const struct perf_event_attr *attr);
+enum fn_vendor fn_cpu__vendor(const char *cpu);
+const char *fn_vendor__name(enum fn_vendor vendor);
+
+/*
+ * table.c: sums of rows. There is one table from the first sample to the print; tables of several
+ * inputs add up.
+ */
+
+/* An event of a set. Marks hold for all values that need the event. */
+struct fn_event {
+	char *name;		/* canonical */
+	bool is_precise;	/* its samples are where it was */
+	bool is_throttled;	/* samples are missing */
+	bool is_stretched;	/* it took turns on the counters, and its counts are scaled */
+	bool is_scarce;		/* few samples for the number of new threads */
+	double scale;		/* of its sums by what it has counted in all; 1: none, or unknown */
+};
+
+/* How a group was recorded. Recordings that add up may differ. */
+struct fn_group {
+	u64 period;		/* 0 with a frequency */
+	u64 freq;
+	u64 window;		/* the alternate period, 0: none; of branches: the horizon */
+	u32 burst;		/* windows in a row; of branches: the guard */
+	u32 jitter;
+	bool inherit;
+};
+
+/*
+ * Sums of observations of one row, or of all. If the source counts the events of a set together,
+ * the values are the totals by event, then the products of events a <= b. Else each observation has
+ * one event: arrays by event of the totals, squares, numbers of observations, and the parts of the
+ * totals that were sampled close to an entry or a return site: FN_NR_BINS of them.
+ */
+#define FN_NR_BINS	5	/* 0, 1, 2, up to 4, and up to 8 instructions */
+#define FN_FAR		9	/* a distance in none of them */
+
+struct fn_sums {
+	double number;
+	double independent;	/* a burst of windows is one */
+	/*
+	 * Windows: those that begin here, wherever they end, and those that end here. Branch
+	 * records: the weights of the observations, and their squares.
+	 */
+	double begun, ended;
+	double values[];
+};
+
+/* Events that are counted by the same observations. */
+struct fn_set {
+	const struct fn_source *source;
+	unsigned int index;		/* of fn_row.sums */
+	struct fn_event *events;	/* the leader, then by name */
+	unsigned int nr_events;
+	struct fn_group *groups;
+	unsigned int nr_groups;
+	/*
+	 * The set whose sums of the leader are drawn evenly, so that they tell its shares: itself,
+	 * or for windows that of the leader's own samples. NULL: unknown.
+	 */
+	struct fn_set *even;
+	bool is_complete;		/* each period is a window, so all that was counted is here */
+	bool is_recorded;		/* samples lie in the function of the last branch record */
+	bool is_hidden;			/* only as even set of another one: --source */
+	bool is_dropped;		/* not at all: fn_table__settle() deletes it */
+	struct fn_sums *total;		/* of all rows, see fn_table__settle() */
+	/* Windows in all functions, and the long intervals: what interrupts add. */
+	struct fn_sums *windows, *longs;
+	/* How late windows have ended in all, in events of the leader, and how many tell. */
+	double late, nr_late;
+};
+
+/* A row of the table: its name has a part for each key of --by. */
+struct fn_row {
+	char *symbol;			/* "": none, then the address stands for it */
+	char *dso;			/* path, "": none */
+	u64 address;			/* in the DSO */
+	bool has_address;		/* it tells functions of one name apart; only within a table */
+	size_t index;			/* in fn_table.rows after fn_table__settle() */
+	struct fn_sums **sums;		/* by set, NULL: none */
+	unsigned int nr_sums;
+	u64 stamp;			/* of the last observation: a recursion counts once */
+};
+
+struct fn_table {
+	char by[80];			/* keys, separated by commas; "children" */
+	bool inlines;
+	struct fn_set **sets;
+	unsigned int nr_sets;
+	struct fn_row **rows;		/* sorted by symbol, DSO, address once it is settled */
+	size_t nr_rows, nr_allocated;
+	struct hashmap *map;		/* of the rows by symbol, DSO, address */
+	u64 allocated;			/* bytes of all sums */
+	u64 stamp;			/* see fn_row.stamp */
+	u64 lost, throttled;
+	bool lacks_children;		/* tasks do not inherit these events */
+	bool is_scaled;			/* sums were far from what the events have counted */
+	u32 is_partial;			/* bits by fn_source.bit: some inputs have it, others not */
+	int unmapped;			/* a process whose JIT has no map; 0: none */
+	struct strlist *builds;		/* files with rows: path, tab, build-id */
+	char **cpus;			/* of perf_env__describe_cpu(), sorted */
+	unsigned int nr_cpus;
+};
+
+void fn_table__init(struct fn_table *table);
+void fn_table__exit(struct fn_table *table);
+/* Moves the events into a new set, or frees them if there is such a set. Index of leader: 0. */
+struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
+				     const struct fn_group *group, struct fn_event *events,
+				     unsigned int nr_events);
+/* The same, but never one that there is. */
+struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
+				 const struct fn_group *group, struct fn_event *events,
+				 unsigned int nr_events);
+int fn_set__add_group(struct fn_set *set, const struct fn_group *group);
+/* Adds a row that differs from all others; @address NULL: its names say enough. */
+struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
+				 const u64 *address);
+struct fn_row *fn_table__findnew_row(struct fn_table *table, const char *symbol, const char *dso,
+				     const u64 *address);
+/* Finds the row of another table; addresses do not count there. NULL: none. */
+struct fn_row *fn_table__find_row(const struct fn_table *table, const struct fn_row *other);
+int fn_row__rename(struct fn_row *row, const char *symbol);
+/*
+ * Sorts the rows, merges those of one name, drops addresses that tell nothing, and makes the totals
+ * (--children: those of FN_ALL). To be called before values are made, and again after changes.
+ */
+int fn_table__settle(struct fn_table *table);
+/* Adds a settled table. Returns NULL, or why it cannot be added. */
+const char *fn_table__add(struct fn_table *table, const struct fn_table *other);
+/* Forgets all sums, but not the rows: a new span begins. */
+void fn_table__clear(struct fn_table *table);
+bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source);
+bool fn_table__is_empty(const struct fn_table *table);
+enum fn_vendor fn_table__vendor(const struct fn_table *table);
+int fn_table__add_cpu(struct fn_table *table, const char *cpu);
+int fn_table__add_build(struct fn_table *table, const char *build);
+static inline bool fn_row__is(const struct fn_row *row, const char *root)
+{
+	return !*row->dso && !strcmp(row->symbol, root);
+}
+
+int fn_set__find(const struct fn_set *set, const char *event);	/* place, -1: none */
+size_t fn_set__nr_values(const struct fn_set *set);
+/* The sums of a row, which begin at 0; NULL without memory. */
+struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
+				     const struct fn_set *set);
+static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struct fn_set *set)
+{
+	return set->index < row->nr_sums ? row->sums[set->index] : NULL;
+}
+/* Adds an observation of @number windows that count all events of a set together. */
+int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
+		    const double *counts, double number);
+void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
+		      double number);
+/* Adds an observation of one event. */
+int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
+			  unsigned int event, double count, unsigned int distance);
+double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
+			unsigned int b);
+/* The number of observations of an event. */
+double fn_sums__number(const struct fn_set *set, const struct fn_sums *sums, unsigned int event);
+
+/*
+ * rows.c: where a sample belongs
+ */
+
+enum fn_key {
+	FN_BY_SYMBOL, FN_BY_DSO, FN_BY_COMM, FN_BY_THREAD, FN_BY_PROCESS, FN_BY_CPU, FN_BY_PMU,
+	FN_BY_SRCLINE, FN_BY_CALLCHAIN, FN_BY_CGROUP,
+	FN_BY_CHILDREN,		/* functions, each with all its callees */
+	FN_NR_KEYS,
+};
+
+const char *fn_key__name(enum fn_key key);
+/* Reads names of keys. Returns their number, or -1 with the wrong word in @wrong, if not NULL. */
+int fn_by__parse(const char *by, enum fn_key keys[FN_NR_KEYS], char wrong[32]);
+bool fn_by__has(const char *by, enum fn_key key);
+bool fn_by__is(const char *by, enum fn_key key);	/* that key alone */
+
+struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inlines);
+void fn_rows__delete(struct fn_rows *rows);
+/* The option of perf record that the samples of an event lack, NULL: none. */
+const char *fn_rows__lacks(const struct fn_rows *rows, struct evsel *evsel);
+/* Whether thread and address of a sample do not tell its row. */
+bool fn_rows__needs_sample(const struct fn_rows *rows);
+/* Whether the sample is in no known function, as those of Linux 7.3 with address 0. */
+bool fn_rows__is_nowhere(const struct fn_rows *rows, const struct perf_sample *sample);
+u64 fn_rows__thread(struct fn_rows *rows, struct thread *thread);	/* a unique number, from 1 */
+struct fn_row *fn_rows__find(struct fn_rows *rows, struct evsel *evsel, struct perf_sample *sample,
+			     struct addr_location *al);
+/* The row of an address, for chains.c. */
+struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al, u64 ip);
+/* A row that is no function, by its name, such as FN_ALL. */
+struct fn_row *fn_rows__named(struct fn_rows *rows, enum fn_key kind, const char *name);
+/* Names the rows of several keys, as threads change theirs. Call it before fn_table__settle(). */
+int fn_rows__finish(struct fn_rows *rows);
+bool fn_dso__is_jit(const struct dso *dso);
+
+/*
+ * chains.c: call chains of --children
+ */
+
+struct fn_frame {
+	struct fn_row *row;
+	u64 ip;			/* the return address of what it called, or that of the sample */
+};
+
+/* The frames of a sample, the root (FN_ALL, or FN_CUT alone) first. */
+struct fn_chain {
+	struct fn_frame *frames;
+	unsigned int nr, allocated;
+};
+
+struct fn_chains;
+struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr);
+void fn_chains__delete(struct fn_chains *chains);
+const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel);
+void fn_chains__forget(struct fn_chains *chains);	/* maps have changed */
+/* Sets the chain of a sample, whose own function is @row. Returns 0, or -ENOMEM. */
+int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
+		    struct machine *machine, u64 thread, struct fn_row *row,
+		    struct fn_chain *chain);
+
+/*
+ * session.c: perf's session, to samples that know their row
+ */
+
+/* Takes the table of a span; an error ends the reading. */
+typedef int (*fn_take_t)(void *data, struct fn_table *table, u64 begin, u64 end);
+
+struct fn_options {
+	const char *name;		/* of the input, for messages */
+	const struct fn_source *source;	/* NULL: the best for each column */
+	const char *by;
+	const char *time;		/* spans, NULL: all */
+	struct perf_cpu_map *cpus;	/* NULL: all */
+	bool inlines, stitch_lbr, force;
+	bool annotate;			/* keep the recording, to show code */
+	u64 span;			/* ns, 0: all is one table */
+	fn_take_t take;			/* with spans, or @is_due */
+	bool (*is_due)(void *data);	/* a live recording: whether @take wants the sums so far */
+	void *data;
+};
+
+/*
+ * Reads a recording into an initialised table, which is settled then. With spans, @take gets the
+ * table of each, and @table is the sum; live, @table stays empty. @kept: see options.annotate, may
+ * be NULL. Why it cannot be read is printed. Returns 0, or a negative number.
+ */
+int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table,
+		     struct fn_session **kept);
+void fn_sessions__delete(struct fn_session *sessions);
+/* Shows the code of a row. Returns NULL, or why not. */
+const char *fn_sessions__annotate(struct fn_session *sessions, const struct fn_row *row);
+/* The name of the first option that leaves out samples, NULL: none. */
+const char *fn_options__filter(const struct fn_options *options);
+
+/* input.c: a recording or a sums file. @sums: the file to be written, NULL: none. */
+int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
+		   struct fn_table *table, struct fn_session **kept);
+/* Says that an input has no observation; fn_input__read() does so if no option leaves out any. */
+void fn_input__note_empty(const char *path, const struct fn_options *options);
+
+/*
+ * What the sources share: streams.c reads the counts of groups, session.c finds rows.
+ */
+
+/* A group whose samples have counts. */
+struct fn_sampler {
+	struct evsel *evsel;		/* the event whose samples end its intervals */
+	struct fn_set *set;		/* of its windows; NULL: none are wanted */
+	unsigned int nr;		/* of its members; the sampler is the first one */
+	unsigned int *slots;		/* by member: the event in @set */
+	bool inherits;
+	bool alternates;		/* else each interval is a window */
+	u64 limit;			/* shorter intervals are windows */
+	double times[2];		/* of its windows, see fn_streams__add_times() */
+	double *counted;		/* by member, see fn_streams__count() */
+};
+
+/* evsel->priv: what the samples of an event are for. */
+struct fn_evsel {
+	struct fn_sampler *sampler;	/* of its group, if samples have counts */
+	unsigned int member;
+	struct fn_set *samples;		/* its own samples are observations of an event of it */
+	unsigned int event;
+	struct fn_paths *paths;		/* of its samples' branch records */
+	bool has_records;		/* the last one tells the row of a sample */
+	bool is_branch, is_miss;
+	double first, second;		/* mean periods of the first samples of recent streams */
+	double periods, number;		/* of all samples */
+	double times[2];		/* see fn_streams__add_times() */
+};
+
+/* An interrupted event may count on, or stand still: by the records of throttling. */
+struct fn_counter;
+
+/* The counts of a group in a thread, or on a CPU. */
+struct fn_stream {
+	u64 id;
+	u64 thread;			/* 0: of a CPU */
+	const void *owner;		/* the sampler, or an event without counts */
+	struct fn_sampler *sampler;	/* NULL: no counts */
+	struct fn_counter *leader;
+	u64 *ids;			/* by member, 0: none yet */
+	u64 *last;			/* values in the last sample of the sampler */
+	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
+	double *counts;			/* since the last sample of the sampler */
+	u8 *places;			/* samples of each event so far, up to 2 */
+	u64 seen;			/* the last sample of the sampler in the order of all, 0: none */
+	bool is_interrupted;		/* another event has sampled since then */
+	bool has_no_late;
+	double late;			/* events since the last overflow */
+	/* windows.c: where the last sample was, and the burst so far: one observation. */
+	u64 last_thread;
+	struct fn_row *last_row;	/* NULL: not known */
+	bool last_filtered;
+	struct fn_chain last_chain;
+	struct fn_row **burst;
+	unsigned int nr_burst, allocated;
+	double windows;
+	double *sums;			/* of the burst, by event of the set */
+};
+
+struct fn_streams;
+
+/* A sample that knows its row. */
+struct fn_sample {
+	struct evsel *evsel;
+	struct fn_evsel *own;
+	struct perf_sample *sample;
+	struct machine *machine;
+	u64 thread;
+	struct fn_row *row;
+	const struct fn_chain *chain;	/* --children; each of its rows gets the observation */
+	struct fn_stream *stream;	/* NULL: no counts */
+	bool ends_interval;		/* the counts of the stream are those of an interval */
+	bool is_broken;			/* in which something was lost or throttled */
+	unsigned int place;		/* samples of the event before it in the stream, up to 2 */
+	unsigned int distance;		/* from the entry or a return site, see fn_site__distance() */
+	bool is_filtered;		/* the user does not want to see it */
+	bool is_foreign;		/* nor any of its stream */
+	bool is_outside;		/* of the spans of time */
+	bool is_nowhere;		/* in no known function */
+};
+
+/* streams.c */
+struct fn_streams *fn_streams__new(void);
+void fn_streams__delete(struct fn_streams *streams);
+/*
+ * Finds the stream of a sample and reads its values: sets stream, ends_interval, is_broken and place
+ * of the sample. Returns 0, -ENOMEM, -EINVAL if the values are of another group, or -ESRCH if an
+ * event has come into its group after the first samples.
+ */
+int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
+		     const union perf_event *event, struct fn_sample *sample);
+/* Notes in the order of all that the sampler has sampled, after its sources have taken it. */
+void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
+/* An event is throttled, or no longer, in a thread with which it ends (0: of a CPU). */
+int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins);
+void fn_streams__lose(struct fn_streams *streams);
+int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
+int fn_streams__for_each(struct fn_streams *streams,
+			 int (*call)(void *data, struct fn_stream *stream), void *data);
+void fn_streams__forget_idle(struct fn_streams *streams);
+/* Sets fn_sampler.counted to what all streams have counted. */
+int fn_streams__count(struct fn_streams *streams);
+/* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
+int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
+			  u64 enabled, u64 running, double times[2]);
+/* In a damaged file, the values may be of an event that reads them in another form. */
+bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
+			   u64 read_format);
+
+/* The part of a session that sources need. */
+struct fn_table *fn_session__table(struct fn_session *session);
+struct fn_streams *fn_session__streams(struct fn_session *session);
+/*
+ * Finds the row of an address in the thread of a sample. Sets @row to NULL if the user does not want
+ * it; leaves it if @must_be_mapped and it is not.
+ */
+int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
+			 bool must_be_mapped, struct fn_row **row);
+u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and maps, from 1 */
+
+/* windows.c, branches.c: what sessions ask of them */
+int fn_windows__end_bursts(struct fn_session *session);
+void fn_windows__stretch(struct fn_session *session, struct evlist *evlist);
+struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
+			       const char *arch, struct fn_paths *next);
+void fn_paths__delete(struct fn_paths *paths);
+void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon of each */
+void fn_paths__restart(struct fn_paths *paths);
+/* Why records tell less than they could, "" if there is no reason. */
+void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size);
+/* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
+double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
+/*
+ * sites.c: the instructions between an address and the entry of its function, or the return of the
+ * call that is executed straight before it; FN_FAR: more, or not known.
+ */
+unsigned int fn_site__distance(const struct addr_location *al, struct machine *machine,
+			       const char *arch);
+/* samples.c */
+int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
+		      struct fn_table *table);
+
+/*
+ * A source: samples.c, windows.c, branches.c. A new one is a file with one of these, and an entry
+ * in fn_sources[].
+ */
+struct fn_pair;
+struct fn_value;
+struct fn_sample;
+
+struct fn_source {
+	const char *name;	/* as --source and JSON say it */
+	const char *title;	/* "event samples" */
+	unsigned int bit;
+	bool is_joint;		/* an observation counts all events of its set */
+	bool is_even;		/* observations are drawn evenly: shares are sums over totals */
+	/* Takes a sample that belongs to a set of the source. */
+	int (*sample)(struct fn_session *session, struct fn_sample *sample);
+	/* Sets the interval of a rate: exact where numbers are small. */
+	void (*interval)(const struct fn_pair *pair, struct fn_value *value);
+	/* Why not to rely on the rates y / x of a row (NULL: of all); NULL: no reason of its own. */
+	const char *(*doubt)(const struct fn_row *row, const struct fn_set *set, int y, int x);
+};
+
+extern const struct fn_source fn_windows, fn_samples, fn_branches;
+/* The most exact first. */
+extern const struct fn_source *const fn_sources[];
+#define FN_NR_SOURCES	3
+const struct fn_source *fn_source__find(const char *name);	/* NULL: none */
+
+/*
+ * estimate.c, interval.c: values
+ */
+
+enum fn_mark { FN_SURE, FN_ROUGH, FN_WEAK };
+
+/* A value with its 95 % interval. NAN: not defined, or not known. */
+struct fn_value {
+	double value, low, high;
+	double error;		/* standard error */
+	double freedom;		/* degrees of freedom, 0: no limit */
+	double number;		/* of independent observations behind it; of a share: of all rows */
+	double samples;		/* of observations in the row, for the column # */
+	enum fn_mark mark;
+	const char *doubt;	/* the reason of FN_WEAK, a word for JSON: "few", "wide", "skid", ... */
+};
+
+static inline bool fn_value__is_defined(const struct fn_value *value)
+{
+	return !isnan(value->value);
+}
+
+static inline bool fn_value__has_interval(const struct fn_value *value)
+{
+	return !isnan(value->low);
+}
+
+/* An event in the observations of a row. */
+struct fn_count {
+	double total, squares;
+	double number;		/* of independent observations */
+	double effective;	/* of equal ones with the same information */
+	double crowd;		/* what an observation counts that has any, of all rows */
+};
+
+/* y per x. Of sets without a common event, x is scaled: @per is of the same exposure as y. */
+struct fn_pair {
+	struct fn_count y, x;
+	double per;
+	double scale;
+};
+
+/* A column: scale x event / per. A metric of -M has a value() of its own. */
+struct fn_column {
+	char *title, *meaning;
+	const char *event;	/* NULL: of value() */
+	const char *per;	/* FN_TOTAL: a share */
+	double scale;		/* 100: a percentage */
+	unsigned int digits;
+	const char *unit;	/* for JSON: "%", "1/KI", ... ; NULL: none */
+	const struct fn_source *source;	/* of its values; NULL for counts */
+	bool is_count;		/* a number: no interval, no mark */
+	bool is_extra;		/* only printed if -F names it */
+	bool is_apart;		/* its events have nothing in common: no values */
+	/* Of top-down metrics: "slots" or "cycles" if it is of the first level; what it is a part of. */
+	const char *divides, *parent;
+	struct fn_value (*value)(const struct fn_column *column, const struct fn_table *table,
+				 const struct fn_row *row);
+	void *data;		/* of value(), freed by free_data() */
+	void (*free_data)(void *data);
+};
+
+#define FN_TOTAL	"total"
+
+static inline bool fn_column__is_share(const struct fn_column *column)
+{
+	return column->per && !strcmp(column->per, FN_TOTAL);
+}
+
+/* The columns of a settled table, and their values. */
+struct fn_columns {
+	const struct fn_table *table;
+	struct fn_column *columns;
+	unsigned int nr;
+	struct fn_value *values;	/* by row->index, then by column */
+};
+
+/* Returns 0, -ENOMEM, -EOVERFLOW (too many events), or -E2BIG (too many values). */
+int fn_columns__init(struct fn_columns *columns, const struct fn_table *table);
+void fn_columns__exit(struct fn_columns *columns);
+/* Adds a column with value(), and its values; takes title, meaning and data. */
+int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
+int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length);
+int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, or # */
+static inline struct fn_value *fn_columns__value(const struct fn_columns *columns,
+						 const struct fn_row *row, unsigned int column)
+{
+	return &columns->values[row->index * columns->nr + column];
+}
+
+/* The first value for which sources differ. */
+struct fn_difference {
+	const struct fn_column *column;
+	const struct fn_row *row;
+	double one, other;
+};
+
+/* How many values differ by more than their intervals from what another source would say. */
+unsigned int fn_columns__differ(const struct fn_columns *columns, const struct fn_source *source,
+				struct fn_difference *first);
+/*
+ * The counts of events in a row (NULL: in all) that compare with each other, from one source: those
+ * of sets without a common event are taken relative to one that they share. @covariances is a
+ * matrix by event, or NULL. Returns 0, or the number of the first event that lacks + 1.
+ */
+int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
+		   const struct fn_source *source, const char *const *events, unsigned int nr,
+		   double *counts, double *covariances, double *number);
+/*
+ * An estimate of what the recording has counted of an event in a row, from the source that its
+ * share has; NAN: unknown.
+ */
+double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
+		      double *variance);
+/* Why not to rely on the rate of two events, whatever its interval; NULL: no reason. */
+const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
+			  const struct fn_source *source, const char *event, const char *per);
+/* The one predicate: sets the mark of a value that has its interval; @whole is that of all rows. */
+void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt);
+/* How many times as long to record for +-10 % of a value; NAN: unknown. */
+double fn_value__times_longer(const struct fn_value *value);
+
+/* interval.c */
+double fn_student__tail(double t, double freedom);	/* of both sides */
+double fn_student__quantile(double freedom);		/* 95 % */
+void fn_value__ratio_interval(const struct fn_pair *pair, struct fn_value *value);
+void fn_value__count_interval(const struct fn_pair *pair, struct fn_value *value);
+void fn_value__part_interval(struct fn_value *value, double whole, double samples);
+void fn_value__share_interval(struct fn_value *value, double whole, double number);
+void fn_value__log_interval(struct fn_value *value);
+void fn_value__plain_interval(struct fn_value *value);	/* value +- t x error */
+
+/*
+ * print.c, json.c, notes.c, ui/browsers/functions.c: what they print
+ */
+
+struct fn_view {
+	const struct fn_table *table;
+	const struct fn_columns *columns;
+	const int *fields;		/* numbers of columns */
+	unsigned int nr_fields;
+	const struct fn_row **rows;	/* in the order to print */
+	size_t nr_rows;
+	bool with_ci;
+	const char *time;		/* BEGIN,END in seconds, NULL: all */
+	bool is_continued;		/* the same fields as the table before */
+	int width;			/* of the screen, 0: none */
+	int sort;			/* the column that has sorted the rows, -1: their names */
+};
+
+/* Chooses and sorts the rows. @sort: a column, -1: by name. */
+int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit);
+void fn_view__sort(struct fn_view *view, int sort);
+void fn_view__exit(struct fn_view *view);
+
+#define FN_CELL_SIZE	40
+
+/* A cell as text: ~ before a rough value, ? after a weak one; "-" if it is not defined. */
+const char *fn_view__cell(const struct fn_column *column, const struct fn_value *value,
+			  char buf[FN_CELL_SIZE]);
+const char *fn_view__interval(const struct fn_column *column, const struct fn_value *value,
+			      char buf[2 * FN_CELL_SIZE]);
+const char *fn_number(const struct fn_column *column, double value, bool sign,
+		      char buf[FN_CELL_SIZE]);
+const char *fn_shortest(double value, char buf[FN_CELL_SIZE]);	/* reads back as the same double */
+/* Labels of rows, by index: with the DSO or address where names clash; @most: width, or 0. */
+char **fn_table__labels(const struct fn_table *table, int most);
+void fn_table__free_labels(const struct fn_table *table, char **labels);
+
+/* One printer of aligned text: cells by row and column, the first column to the left. */
+struct fn_text;
+struct fn_text *fn_text__new(unsigned int nr_columns, int width);
+/* @color: NULL, or of color.h. Keeps copies. */
+int fn_text__cell(struct fn_text *text, const char *cell, const char *color);
+void fn_text__print(struct fn_text *text, FILE *fp);
+void fn_text__delete(struct fn_text *text);
+
+int fn_view__print(const struct fn_view *view, FILE *fp);
+void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
+void fn_csv__text(const char *text, const char *separator, FILE *fp);
+void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/* and DSO */
+/* Whether --percent-limit leaves out a row. */
+bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
+			  double percent);
+int fn_view__print_json(const struct fn_view *view, FILE *fp);
+
+/*
+ * json.c: the writer. Begin with a zeroed structure and its @fp. Members of objects have a @key, for
+ * elements of arrays it is NULL. A number that is not finite, and a value without one, is null.
+ */
+struct fn_json {
+	FILE *fp;
+	int depth;
+	bool has_item;
+};
+
+void fn_json__begin(struct fn_json *json, const char *key, char bracket);	/* { or [ */
+void fn_json__end(struct fn_json *json, char bracket);
+void fn_json__string(struct fn_json *json, const char *key, const char *text);
+void fn_json__bool(struct fn_json *json, const char *key, bool value);
+void fn_json__number(struct fn_json *json, const char *key, double value);
+void fn_json__value(struct fn_json *json, const char *key, const struct fn_value *value);
+/* Begins the object, with the members that say what it is; how tables were recorded; columns. */
+void fn_json__head(struct fn_json *json, const struct fn_table *table);
+void fn_json__recorded(struct fn_json *json, const struct fn_table *table);
+void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, const int *fields,
+		      unsigned int nr);
+/* The label, symbol, DSO and address of a row, as members. */
+void fn_json__names(struct fn_json *json, const char *label, const struct fn_row *row);
+
+/* Notes about a table: lines on stderr. @side: "", "before: ", "after: "; columns may be NULL. */
+void fn_notes__print(const char *side, const struct fn_table *table,
+		     const struct fn_columns *columns, const struct fn_options *options);
+bool fn_notes__has_addr2line(void);
+
+/* sums-file.c */
+#define FN_SUMS_MAGIC	"perf-function-sums "
+int fn_table__write_sums(const char *path, const struct fn_table *table);
+int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size);
+
+/* metrics.c: -M. Adds columns; @is_silent: errors only. */
+int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent);
+
+/* Events to record: groups which the counters can hold, each led by cycles. */
+struct fn_groups {
+	struct strlist **group;
+	unsigned int nr;
+	const char *modifiers;		/* as in cycles:u */
+};
+
+/* Adds the events of metrics to empty groups. Returns 0, or an error after a message. */
+int fn_metrics__add_groups(struct fn_groups *groups, const char *names);
+
+/* record.c: how to call perf record */
+/* The command that records. */
+struct fn_recorder {
+	const char *const *usage;
+	/* Its own options, NULL if none. They take names away from those of perf record. */
+	const struct option *options;
+	/* Options of perf record that it refuses; NULL: none. */
+	const char *const *without;
+	/* Arguments to add before and after those of the user; NULL: none. */
+	const char *const *defaults;
+	const char *const *arguments;
+	/* Adds the events of -M; prints a message if there are none. */
+	int (*add_metrics)(struct fn_groups *groups, const char *names);
+};
+
+/* How to call cmd_record(). */
+struct fn_record {
+	int argc;
+	const char **argv;
+	/* Those of perf record, and of this command, which have no effect any more. */
+	struct option *options;
+	char *events;
+	bool has_own_events;		/* of -e */
+	char count[24];			/* of --period */
+	const char *metrics;		/* of -M, NULL: none */
+	const char *output;		/* NULL: a pipe of the command's own */
+};
+
+int fn_record__init(struct fn_record *record, const struct option *options,
+		    const struct fn_recorder *recorder, int argc, const char **argv);
+void fn_record__explain(const struct fn_record *record);
+void fn_record__exit(struct fn_record *record);
+/* Whether the counters can hold events beside cycles. */
+bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events);
+
+/* A metric of perf's tables. NULL: this perf cannot parse it. */
+struct fn_metric;
+struct fn_metric *fn_metric__new(const struct pmu_metrics_table *table,
+				 const struct pmu_metric *pmu_metric);
+void fn_metric__delete(struct fn_metric *metric);
+const char *fn_metric__event(const struct fn_metric *metric, unsigned int i); /* NULL: no more */
+const char *fn_metric__lacks(const struct fn_metric *metric);	/* why it has no values, or NULL */
+double fn_metric__evaluate(const struct fn_metric *metric, const double *counts);
+
+/* compare.c: --diff, --before, --after */
+struct fn_compare_options {
+	const char *const *before, *const *after;	/* inputs */
+	unsigned int nr_before, nr_after;
+	bool has_by;
+	const char *fields, *metrics, *sort, *separator, *fail_on;
+	double percent_limit;
+	unsigned int limit;
+	bool json, with_ci, single_run;
+};
+
+/* Returns the exit status: 0, 2 if a change is beyond a limit of --fail-on, or negative. */
+int fn_compare(const struct fn_compare_options *compare, struct fn_options *options);
+
+/* ui/browsers/functions.c: @annotate shows the code of a row, or returns why not */
+#ifdef HAVE_SLANG_SUPPORT
+int fn_view__browse(struct fn_view *view, const char *notes,
+		    const char *(*annotate)(void *data, const struct fn_row *row), void *data);
+#else
+static inline int fn_view__browse(struct fn_view *view __maybe_unused,
+				  const char *notes __maybe_unused,
+				  const char *(*annotate)(void *, const struct fn_row *)
+				  __maybe_unused, void *data __maybe_unused)
+{
+	return 0;
+}
+#endif
+
+/* top.c: tables of what runs now */
+#define FN_TOP_LEAST_DELAY	0.1
+#define FN_TOP_MOST_SECONDS	1e6
+
+struct fn_top;
+
+/* Where a table is printed, and the time that it covers in ns of the recording. */
+struct fn_screen {
+	FILE *fp;
+	unsigned int nr_rows;	/* 0: all */
+	int width;		/* 0: there is no screen */
+	u64 begin, end;
+};
+
+struct fn_top_options {
+	double delay;		/* seconds from one table to the next */
+	double last;		/* seconds that a table covers, 0: all */
+	unsigned int count;	/* of tables, 0: no end */
+	bool stdio;
+	const char *filter;	/* the option that chooses samples, NULL: none */
+	/*
+	 * Records to stdout until there is a signal, in a process of its own, with messages to the
+	 * file @said. A command of it must not touch the screen if there is one.
+	 */
+	int (*record)(void *data, int said, bool has_screen);
+	/* Reads what is recorded from stdin, with fn_top__is_due(), fn_top__take(), and @top. */
+	int (*read)(void *data, struct fn_top *top);
+	int (*print)(void *data, const struct fn_table *table, const struct fn_screen *screen);
+	/* Prints the notes about the last table. */
+	void (*note)(void *data, const struct fn_table *table);
+	/* Applies the answer to a key. Returns NULL, or why not, to be freed. */
+	char *(*choose)(void *data, const struct fn_table *table, char key, const char *text);
+	void *data;
+};
+
+/* Returns the exit status of the command that perf record has run or its own, or -1. */
+int fn_top__run(const struct fn_top_options *options, const int control[2]);
+bool fn_top__is_due(void *top);
+int fn_top__take(void *top, struct fn_table *table, u64 begin, u64 end);
+
+/* builtin-functions.c, for compare.c: the fields of -F, NULL after a message. */
+int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr);
+/* The column of --sort: -1 by name, -EINVAL after a message. */
+int fn_sort__find(const struct fn_columns *columns, const char *name);
+/* Says what is too large, or that there is no memory, and returns the error. */
+int fn_explain(int err);
+/* Checks and flushes stdout. */
+int fn_flush(void);
+
+#endif /* __PERF_FUNCTIONS_H */

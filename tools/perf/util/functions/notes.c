@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Says what a reader of a table has to know about its data. */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+
+#include "../debug.h"
+#include "../strlist.h"
+#include "../symbol_conf.h"
+#include "functions.h"
+#include "text.h"
+
+/* Prints a note, with names from files in it. */
+static void __printf(2, 3) note(const char *side, const char *fmt, ...)
+{
+	char *text, *printable;
+	va_list values;
+	int length;
+
+	va_start(values, fmt);
+	length = vasprintf(&text, fmt, values);
+	va_end(values);
+	if (length < 0)
+		return;
+	printable = function_text__printable(text);
+	if (printable)
+		fn_warn("%s%s", side, printable);
+	free(printable);
+	free(text);
+}
+
+/* Returns true if values come from a source. Without columns, those of the whole table would. */
+static bool uses(const struct fn_table *table, const struct fn_columns *columns,
+		 const struct fn_source *source)
+{
+	for (unsigned int i = 0; columns && i < columns->nr; i++) {
+		if (columns->columns[i].source == source)
+			return true;
+	}
+	return !columns && fn_table__has_source(table, source);
+}
+
+/* Returns true if a row may have counts of several kinds of CPUs. */
+static bool has_mixed_cpus(const struct fn_table *table)
+{
+	const char *first, *pmu;
+
+	if (table->nr_cpus < 2 || !fn_by__has(table->by, FN_BY_PMU))
+		return table->nr_cpus > 1;
+	/* Kinds of cores of one machine differ by their PMUs only. */
+	first = strstr(table->cpus[0], " pmu=");
+	for (unsigned int i = 1; i < table->nr_cpus; i++) {
+		pmu = strstr(table->cpus[i], " pmu=");
+		if (!first || !pmu || pmu - table->cpus[i] != first - table->cpus[0] ||
+		    strncmp(table->cpus[i], table->cpus[0], first - table->cpus[0]))
+			return true;
+	}
+	return false;
+}
+
+/* Functions of a name may have other code in another build of the file. */
+static void note_builds(const char *side, const struct fn_table *table)
+{
+	struct str_node *build, *before = NULL;
+	const char *first = NULL;
+	unsigned int others = 0;
+	char more[40] = "";
+
+	if (!table->builds)
+		return;
+	strlist__for_each_entry(build, table->builds) {
+		const size_t size = strcspn(build->s, "\t") + 1;
+
+		if (before && !strncmp(before->s, build->s, size)) {
+			others += first && strncmp(first, build->s, size);
+			first = first ?: build->s;
+		}
+		before = build;
+	}
+	if (others)
+		scnprintf(more, sizeof(more), " and %u other files", others);
+	if (first)
+		note(side,
+		     "several builds of %.*s%s are added up: report each build separately, or compare them with --before and --after",
+		     (int)strcspn(first, "\t"), first, more);
+}
+
+static void note_recording(const char *side, const struct fn_table *table,
+			   const struct fn_columns *columns)
+{
+	const bool uses_windows = uses(table, columns, &fn_windows);
+	const bool uses_samples = uses(table, columns, &fn_samples);
+
+	if (has_mixed_cpus(table))
+		note(side,
+		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
+		     table->cpus[0], table->cpus[1]);
+	note_builds(side, table);
+	for (int i = 0; fn_sources[i]; i++) {
+		if (table->is_partial & fn_sources[i]->bit && uses(table, columns, fn_sources[i]))
+			note(side,
+			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
+			     fn_sources[i]->title);
+	}
+	if (table->lacks_children)
+		note(side,
+		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
+	if (table->lost)
+		note(side, "%llu records were lost%s%s: record with larger buffers (-m)",
+		     (unsigned long long)table->lost,
+		     uses_windows ? ", and windows over a loss are discarded" : "",
+		     uses_samples ? ", and samples may be missing" : "");
+	if (table->throttled)
+		note(side,
+		     "events were throttled %llu times%s%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
+		     (unsigned long long)table->throttled,
+		     uses_windows ? ", and windows during these times are discarded" : "",
+		     uses_samples ? ", and samples of these events are missing" : "");
+}
+
+static void note_scarce(const char *side, const struct fn_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		for (unsigned int j = 0; j < table->sets[i]->nr_events; j++) {
+			if (!table->sets[i]->events[j].is_scarce)
+				continue;
+			note(side,
+			     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short",
+			     table->sets[i]->events[j].name);
+			return;
+		}
+	}
+}
+
+/* Events without a common event. */
+static void note_apart(const char *side, const struct fn_columns *columns)
+{
+	const struct fn_column *first = NULL;
+	unsigned int others = 0;
+	char more[32] = "";
+
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		if (!columns->columns[i].is_apart)
+			continue;
+		others += !!first;
+		first = first ?: &columns->columns[i];
+	}
+	if (others)
+		scnprintf(more, sizeof(more), " (like %u more)", others);
+	if (first)
+		note(side,
+		     "%s%s has no values, because %s and %s are in groups without a common event, whose windows are parts of what was counted: record both in one group, or let each event sample",
+		     first->title, more, first->event, first->per);
+}
+
+/* Windows that are long should nevertheless lie in one function. */
+static void note_lengths(const char *side, const struct fn_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const char *leader = set->events[0].name;
+		double all = 0, mixed = 0;
+
+		if (set->source != &fn_windows || set->is_hidden || !set->windows->number)
+			continue;
+		for (size_t j = 0; j < table->nr_rows; j++) {
+			const struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+
+			if (!sums)
+				continue;
+			all += sums->ended;
+			if (fn_windows.doubt(table->rows[j], set, 0, 0))
+				mixed += sums->ended;
+		}
+		if (2 * mixed > all)
+			note(side,
+			     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are marked: let the events sample, or record with a shorter period",
+			     set->windows->values[0] / set->windows->number,
+			     strcmp(leader, "cpu-clock") && strcmp(leader, "task-clock") ?
+			     leader : "ns", 100 * mixed / all);
+	}
+}
+
+/* Finds a column that is marked because all windows differ from the long intervals. */
+static const struct fn_column *find_disturbed(const struct fn_columns *columns)
+{
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		for (size_t r = 0; r < columns->table->nr_rows; r++) {
+			const char *doubt = fn_columns__value(columns, columns->table->rows[r],
+							      i)->doubt;
+
+			if (doubt && !strcmp(doubt, "interrupt") && columns->columns[i].event)
+				return &columns->columns[i];
+		}
+	}
+	return NULL;
+}
+
+static void note_interrupts(const char *side, const struct fn_columns *columns)
+{
+	const struct fn_column *column = find_disturbed(columns);
+
+	for (unsigned int i = 0; column && i < columns->table->nr_sets; i++) {
+		const struct fn_set *set = columns->table->sets[i];
+		const int y = fn_set__find(set, column->event);
+		const int x = fn_set__find(set, column->per);
+		char short_ones[FN_CELL_SIZE], long_ones[FN_CELL_SIZE];
+
+		if (set->source != &fn_windows || y < 0 || x < 0 ||
+		    !fn_windows.doubt(NULL, set, y, x))
+			continue;
+		note(side,
+		     "the %s of all windows is %s, and that of the long intervals between them %s, because each window has counts of the interrupt that opened it: such values are marked; let the events sample instead",
+		     column->title,
+		     fn_number(column, column->scale * set->windows->values[y] /
+			       set->windows->values[x], false, short_ones),
+		     fn_number(column, column->scale * set->longs->values[y] /
+			       set->longs->values[x], false, long_ones));
+		return;
+	}
+}
+
+/* Windows and event samples of a function that keeps its windows measure the same. */
+static void note_sources(const char *side, const struct fn_columns *columns)
+{
+	const struct fn_table *table = columns->table;
+	struct fn_difference first;
+	char a[FN_CELL_SIZE], b[FN_CELL_SIZE];
+	unsigned int nr;
+
+	if (!fn_table__has_source(table, &fn_samples) || !fn_table__has_source(table, &fn_windows))
+		return;
+	nr = fn_columns__differ(columns, &fn_windows, &first);
+	if (nr)
+		note(side,
+		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %s and %s: %s (see EVENT SAMPLES in perf-functions(1))",
+		     nr, nr > 1 ? "s" : "", first.column->title,
+		     *first.row->symbol ? first.row->symbol : "unnamed code",
+		     fn_number(first.column, first.one, false, a),
+		     fn_number(first.column, first.other, false, b), table->is_scaled ?
+		     "they had to be scaled, so rely on neither: record with -a" :
+		     "believe the event samples if the function has short calls or many misses");
+}
+
+/* Returns true if there is such a program, in PATH if it has no folder. */
+static bool is_program(const char *name)
+{
+	const char *folders = getenv("PATH") ?: "";
+	char path[PATH_MAX];
+	int length;
+
+	if (strchr(name, '/'))
+		return !access(name, X_OK);
+	for (; *folders; folders += length + (folders[length] == ':')) {
+		length = strcspn(folders, ":");
+		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
+		    (int)sizeof(path) && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+bool fn_notes__has_addr2line(void)
+{
+	return is_program(symbol_conf.addr2line_path ?: "addr2line");
+}
+
+/* A row that is named by a line, such as file.c:12, or that has an inlined function. */
+static bool has_line(const struct fn_row *row)
+{
+	for (const char *colon = row->symbol; (colon = strchr(colon, ':')) != NULL; colon++) {
+		if (colon[1] >= '1' && colon[1] <= '9')
+			return true;
+	}
+	return strstr(row->symbol, "(inlined)");
+}
+
+static bool has_no_symbol(const struct fn_row *row)
+{
+	return !*row->symbol;
+}
+
+static bool is_unnamed_jit(const struct fn_row *row)
+{
+	return strstr(row->symbol, FN_UNNAMED);
+}
+
+static bool is_cut(const struct fn_row *row)
+{
+	return fn_row__is(row, FN_CUT);
+}
+
+/* Returns the percentage of observations in rows of a kind. */
+static double percentage(const struct fn_table *table, bool (*is)(const struct fn_row *row))
+{
+	const bool has_root = fn_by__is(table->by, FN_BY_CHILDREN);
+	double all = 0, chosen = 0;
+
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		const struct fn_row *row = table->rows[i];
+		double number = 0;
+
+		for (unsigned int j = 0; j < row->nr_sums; j++)
+			number += row->sums[j] ? row->sums[j]->number : 0;
+		if (!has_root || fn_row__is(row, FN_ALL) || fn_row__is(row, FN_CUT))
+			all += number;
+		if (is(row))
+			chosen += number;
+	}
+	return all ? 100 * chosen / all : 0;
+}
+
+static void note_names(const char *side, const struct fn_table *table,
+		       const struct fn_options *options)
+{
+	const double cut = percentage(table, is_cut), unnamed = percentage(table, is_unnamed_jit);
+	const double without = percentage(table, has_no_symbol);
+
+	/* perf may find lines without addr2line. */
+	if ((options->inlines || fn_by__has(options->by, FN_BY_SRCLINE)) &&
+	    !fn_notes__has_addr2line() && !percentage(table, has_line))
+		note(side,
+		     "lines and inlined functions are unknown without addr2line: install binutils, or name it with --addr2line");
+	if (cut)
+		note(side,
+		     "%.1f %% of the observations have longer call chains than were recorded, and are in the row [cut] only: record with --call-graph fp, and beyond 127 frames with --call-graph fp,N and a higher sysctl kernel.perf_event_max_stack",
+		     cut);
+	if (without >= 10 && !fn_by__is(table->by, FN_BY_CHILDREN))
+		note(side,
+		     "%.0f %% of the samples have no symbol: install debug symbols, or name their folder with --symfs",
+		     without);
+	if (unnamed >= 10 && table->unmapped)
+		note(side,
+		     "%.0f %% of the samples are in JIT code without a name, because there is no /tmp/perf-%d.map: let the program write this map (node --perf-basic-prof) and report before it is removed, or record a jitdump with -k mono and run perf inject --jit",
+		     unnamed, table->unmapped);
+	else if (unnamed >= 10)
+		note(side,
+		     "%.0f %% of the samples are in JIT code without a name: record a jitdump with -k mono and run perf inject --jit",
+		     unnamed);
+}
+
+void fn_notes__print(const char *side, const struct fn_table *table,
+		     const struct fn_columns *columns, const struct fn_options *options)
+{
+	note_recording(side, table, columns);
+	if (uses(table, columns, &fn_samples))
+		note_scarce(side, table);
+	if (columns)
+		note_apart(side, columns);
+	if (columns && uses(table, columns, &fn_windows))
+		note_interrupts(side, columns);
+	/* Event samples need no windows. */
+	if (columns ? uses(table, columns, &fn_windows) :
+		      !fn_table__has_source(table, &fn_samples))
+		note_lengths(side, table);
+	if (columns)
+		note_sources(side, columns);
+	note_names(side, table, options);
+}

@@ -1,0 +1,680 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Prints tables as text and as values with separators. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+#include <subcmd/pager.h>
+
+#include "../color.h"
+#include "../strbuf.h"
+#include "functions.h"
+#include "text.h"
+
+#define LABEL_WIDTH	60
+#define LEAST_LABEL	20
+#define COLOR_GREY	"\033[90m"
+
+#define INTERVAL_NOTE	\
+	"# 95 % intervals are about this run alone: compare several runs with --before and --after\n"
+
+/* Returns the n-th character. */
+static char *character(char *text, int n)
+{
+	while (*text && (n || (*text & 0xc0) == 0x80)) {
+		n -= (*text & 0xc0) != 0x80;
+		text++;
+	}
+	return text;
+}
+
+/* Cuts the middle out of a long text. */
+static void shorten(char *text, int most)
+{
+	const int half = (most - 3) / 2, width = function_text__width(text);
+	char *end;
+
+	if (width <= most)
+		return;
+	end = character(text, width - half);
+	text = character(text, half);
+	memcpy(text, "...", 3);
+	memmove(text + 3, end, strlen(end) + 1);
+}
+
+/*
+ * Returns the name to print, with the DSO if several have the symbol: its short name if that is
+ * unique, else the path.
+ */
+static char *label_row(const struct fn_row *row, unsigned int nr_dsos, bool has_own_short_name,
+		       int most)
+{
+	const bool has_symbol = *row->symbol;
+	const char *dso = row->dso;
+	char address[32] = "", *label, *printable;
+	int ret;
+
+	if (row->has_address)
+		scnprintf(address, sizeof(address), "%s0x%llx", has_symbol ? " " : "",
+			  (unsigned long long)row->address);
+	if (!has_symbol || has_own_short_name)
+		dso = function_text__base_name(dso);
+	/* dso__synthesize_symbol() names a function without a name by its range. */
+	if (!has_symbol || nr_dsos > 1 || (*dso && strstarts(row->symbol, "0x")))
+		ret = asprintf(&label, "%s%s [%s]", row->symbol, address, *dso ? dso : "unknown");
+	else
+		ret = asprintf(&label, "%s%s", row->symbol, address);
+	if (ret < 0)
+		return NULL;
+	printable = function_text__printable(label);
+	free(label);
+	if (printable)
+		shorten(printable, most);
+	return printable;
+}
+
+static int compare_short_names(const void *one, const void *other)
+{
+	return strcmp(function_text__base_name(*(const char *const *)one),
+		      function_text__base_name(*(const char *const *)other));
+}
+
+/* Returns true if the short name is unique among the sorted paths. */
+static bool is_short_unique(const char *const *paths, unsigned int nr, const char *path)
+{
+	const char *const *found = bsearch(&path, paths, nr, sizeof(*paths), compare_short_names);
+
+	return (found == paths || compare_short_names(found - 1, found)) &&
+	       (found == paths + nr - 1 || compare_short_names(found, found + 1));
+}
+
+/* Sets the labels of the rows of one symbol: the table is sorted by symbol, then by DSO. */
+static int label_symbol(const struct fn_table *table, size_t from, size_t to, int most,
+			char **labels)
+{
+	const char **paths = calloc(to - from, sizeof(*paths));
+	unsigned int nr = 0;
+	int err = paths ? 0 : -ENOMEM;
+
+	for (size_t i = from; !err && i < to; i++) {
+		if (!nr || strcmp(paths[nr - 1], table->rows[i]->dso))
+			paths[nr++] = table->rows[i]->dso;
+	}
+	if (!err)
+		qsort(paths, nr, sizeof(*paths), compare_short_names);
+	for (size_t i = from; !err && i < to; i++) {
+		labels[i] = label_row(table->rows[i], nr,
+				      is_short_unique(paths, nr, table->rows[i]->dso), most);
+		err = labels[i] ? 0 : -ENOMEM;
+	}
+	free(paths);
+	return err;
+}
+
+char **fn_table__labels(const struct fn_table *table, int most)
+{
+	char **labels = calloc(table->nr_rows ?: 1, sizeof(*labels));
+
+	for (size_t i = 0, next; labels && i < table->nr_rows; i = next) {
+		next = i + 1;
+		while (next < table->nr_rows &&
+		       !strcmp(table->rows[i]->symbol, table->rows[next]->symbol))
+			next++;
+		if (label_symbol(table, i, next, most ?: LABEL_WIDTH, labels)) {
+			fn_table__free_labels(table, labels);
+			return NULL;
+		}
+	}
+	return labels;
+}
+
+void fn_table__free_labels(const struct fn_table *table, char **labels)
+{
+	for (size_t i = 0; labels && i < table->nr_rows; i++)
+		free(labels[i]);
+	free(labels);
+}
+
+/*
+ * Formats a number with the digits that its column has. From 10^16 on, where a double has no more
+ * digits, a number has an exponent.
+ */
+const char *fn_number(const struct fn_column *column, double value, bool sign,
+		      char buf[FN_CELL_SIZE])
+{
+	bool has_exponent = fabs(value) >= 1e16 && !column->is_count;
+
+	scnprintf(buf, FN_CELL_SIZE, has_exponent ? "%s%.*e" : "%s%.*f",
+		  sign && !signbit(value) ? "+" : "", column->digits, value);
+	return buf;
+}
+
+const char *fn_view__cell(const struct fn_column *column, const struct fn_value *value,
+			  char buf[FN_CELL_SIZE])
+{
+	char number[FN_CELL_SIZE];
+
+	if (!fn_value__is_defined(value))
+		return memcpy(buf, "-", sizeof("-"));
+	scnprintf(buf, FN_CELL_SIZE, "%s%s%s", value->mark == FN_ROUGH ? "~" : "",
+		  fn_number(column, value->value, /*sign=*/false, number),
+		  value->mark == FN_WEAK ? "?" : "");
+	return buf;
+}
+
+const char *fn_view__interval(const struct fn_column *column, const struct fn_value *value,
+			      char buf[2 * FN_CELL_SIZE])
+{
+	char low[FN_CELL_SIZE], high[FN_CELL_SIZE];
+
+	if (!fn_value__is_defined(value) || !fn_value__has_interval(value))
+		return memcpy(buf, "-", sizeof("-"));
+	scnprintf(buf, 2 * FN_CELL_SIZE, "%s..%s", fn_number(column, value->low, false, low),
+		  fn_number(column, value->high, false, high));
+	return buf;
+}
+
+/* Formats as few digits as give the same number when they are read: mostly the first try. */
+const char *fn_shortest(double value, char buf[FN_CELL_SIZE])
+{
+	if (value == rint(value) && fabs(value) < 1e15) {
+		scnprintf(buf, FN_CELL_SIZE, "%.0f", value);
+		return buf;
+	}
+	scnprintf(buf, FN_CELL_SIZE, "%.15g", value);
+	if (strtod(buf, NULL) != value)
+		scnprintf(buf, FN_CELL_SIZE, "%.17g", value);
+	return buf;
+}
+
+struct cell {
+	char *text;
+	const char *color;
+};
+
+struct fn_text {
+	struct cell *cells;
+	size_t nr, allocated;
+	unsigned int nr_columns;
+	int width;		/* of the screen, 0: none */
+	int *widths;
+	bool *marked;		/* a cell of the column ends with a mark */
+};
+
+struct fn_text *fn_text__new(unsigned int nr_columns, int width)
+{
+	struct fn_text *text = zalloc(sizeof(*text));
+
+	if (!text)
+		return NULL;
+	text->nr_columns = nr_columns;
+	text->width = width;
+	text->widths = calloc(nr_columns, sizeof(*text->widths));
+	text->marked = calloc(nr_columns, sizeof(*text->marked));
+	if (!text->widths || !text->marked) {
+		fn_text__delete(text);
+		return NULL;
+	}
+	return text;
+}
+
+void fn_text__delete(struct fn_text *text)
+{
+	if (!text)
+		return;
+	for (size_t i = 0; i < text->nr; i++)
+		free(text->cells[i].text);
+	free(text->cells);
+	free(text->widths);
+	free(text->marked);
+	free(text);
+}
+
+static bool has_mark(const char *cell)
+{
+	const size_t length = strlen(cell);
+
+	return length > 1 && (cell[length - 1] == '?' || cell[length - 1] == '*');
+}
+
+int fn_text__cell(struct fn_text *text, const char *cell, const char *color)
+{
+	const unsigned int column = text->nr % text->nr_columns;
+	struct cell *cells = text->cells;
+	int width = function_text__width(cell);
+
+	if (text->nr == text->allocated) {
+		text->allocated = 2 * text->allocated + 64;
+		cells = realloc(text->cells, text->allocated * sizeof(*cells));
+		if (!cells)
+			return -ENOMEM;
+		text->cells = cells;
+	}
+	cells[text->nr].text = strdup(cell);
+	cells[text->nr].color = color;
+	if (!cells[text->nr].text)
+		return -ENOMEM;
+	text->nr++;
+	if (column && has_mark(cell)) {
+		text->marked[column] = true;
+		width--;
+	}
+	text->widths[column] = max(text->widths[column], width);
+	return 0;
+}
+
+/* Cuts names so that the columns fit on the screen. Returns how many columns do. */
+static unsigned int fit(struct fn_text *text)
+{
+	int width = text->widths[0], most;
+	unsigned int nr = 1;
+
+	if (!text->width)
+		return text->nr_columns;
+	for (unsigned int i = 1; i < text->nr_columns; i++)
+		width += 1 + text->widths[i] + text->marked[i];
+	most = max(text->widths[0] - (width - text->width), LEAST_LABEL);
+	if (width > text->width && most < text->widths[0]) {
+		for (size_t i = 0; i < text->nr; i += text->nr_columns)
+			shorten(text->cells[i].text, most);
+		text->widths[0] = most;
+	}
+	for (width = text->widths[0]; nr < text->nr_columns; nr++) {
+		width += 1 + text->widths[nr] + text->marked[nr];
+		if (width > text->width)
+			break;
+	}
+	return nr;
+}
+
+void fn_text__print(struct fn_text *text, FILE *fp)
+{
+	const unsigned int nr = fit(text);
+
+	for (size_t i = 0; i < text->nr; i++) {
+		const unsigned int column = i % text->nr_columns;
+		const struct cell *cell = &text->cells[i];
+		const int width = function_text__width(cell->text) -
+				  (column && has_mark(cell->text));
+		const int pad = text->widths[column] - width;
+		const bool is_last = column + 1 == nr;
+
+		if (column >= nr)
+			continue;
+		if (!column)
+			fprintf(fp, "%s%*s", cell->text, is_last ? 0 : pad, "");
+		else if (cell->color)
+			color_fprintf(fp, cell->color, " %*s%s", pad, "", cell->text);
+		else
+			fprintf(fp, " %*s%s", pad, "", cell->text);
+		if (column && text->marked[column] && !has_mark(cell->text) && !is_last)
+			fputc(' ', fp);
+		if (is_last)
+			fputc('\n', fp);
+	}
+}
+
+/* A table that is printed to memory goes to stdout later. */
+static bool is_terminal(FILE *fp)
+{
+	int fd = fileno(fp);
+
+	return isatty(fd < 0 ? STDOUT_FILENO : fd) || pager_in_use();
+}
+
+static const char *color_of(const struct fn_column *column, const struct fn_value *value)
+{
+	if (!fn_value__is_defined(value))
+		return NULL;
+	if (value->mark == FN_WEAK)
+		return COLOR_GREY;
+	return fn_column__is_share(column) ? get_percent_color(value->value) : NULL;
+}
+
+static bool has_interval(const struct fn_view *view, unsigned int field)
+{
+	return view->with_ci && !view->columns->columns[view->fields[field]].is_count;
+}
+
+/* On a screen, the title of the column that sorts has a mark. */
+static int add_title(const struct fn_view *view, struct fn_text *text, int column)
+{
+	const char *title = column < 0 ? view->table->by : view->columns->columns[column].title;
+	char *marked;
+	int err;
+
+	if (!view->width || column != view->sort)
+		return fn_text__cell(text, title, NULL);
+	if (asprintf(&marked, "%s*", title) < 0)
+		return -ENOMEM;
+	err = fn_text__cell(text, marked, NULL);
+	free(marked);
+	return err;
+}
+
+static int add_cells(const struct fn_view *view, struct fn_text *text, char **labels)
+{
+	char buf[2 * FN_CELL_SIZE];
+	int err = add_title(view, text, -1);
+
+	for (unsigned int i = 0; !err && i < view->nr_fields; i++) {
+		err = add_title(view, text, view->fields[i]);
+		if (!err && has_interval(view, i))
+			err = fn_text__cell(text, "95 %", NULL);
+	}
+	for (size_t r = 0; !err && r < view->nr_rows; r++) {
+		err = fn_text__cell(text, labels[view->rows[r]->index], NULL);
+		for (unsigned int i = 0; !err && i < view->nr_fields; i++) {
+			const unsigned int c = view->fields[i];
+			const struct fn_column *column = &view->columns->columns[c];
+			const struct fn_value *value = fn_columns__value(view->columns,
+									 view->rows[r], c);
+
+			err = fn_text__cell(text, fn_view__cell(column, value, buf),
+					    color_of(column, value));
+			if (!err && has_interval(view, i))
+				err = fn_text__cell(text, fn_view__interval(column, value, buf), NULL);
+		}
+	}
+	return err;
+}
+
+/* Says where values come from. */
+static void print_sources(const struct fn_view *view, FILE *fp)
+{
+	const char *begin = "# source: ";
+	bool is_recorded = false;
+
+	for (unsigned int i = 0; i < view->table->nr_sets; i++)
+		is_recorded |= view->table->sets[i]->source == &fn_samples &&
+			       view->table->sets[i]->is_recorded;
+	for (int s = 0; fn_sources[s]; s++) {
+		const char *separator = ": ";
+		bool is_only = true, is_there = false;
+
+		for (unsigned int i = 0; i < view->nr_fields; i++) {
+			const struct fn_source *source =
+				view->columns->columns[view->fields[i]].source;
+
+			is_there |= source == fn_sources[s];
+			is_only &= !source || source == fn_sources[s];
+		}
+		if (!is_there)
+			continue;
+		fprintf(fp, "%s%s", begin, fn_sources[s]->title);
+		for (unsigned int i = 0; !is_only && i < view->nr_fields; i++) {
+			const struct fn_column *column = &view->columns->columns[view->fields[i]];
+
+			if (column->source != fn_sources[s])
+				continue;
+			fprintf(fp, "%s%s", separator, column->title);
+			separator = ", ";
+		}
+		if (fn_sources[s] == &fn_samples && is_recorded)
+			fputs(", each in the function of the last branch record", fp);
+		begin = "; ";
+	}
+	if (*begin == ';')
+		fputc('\n', fp);
+}
+
+/* Says which cycles before a sample count. Recordings that are added up may differ. */
+static void print_horizons(const struct fn_view *view, FILE *fp)
+{
+	const char *begin = "# CPI of branch records: from the ";
+
+	for (unsigned int i = 0; i < view->table->nr_sets; i++) {
+		const struct fn_set *set = view->table->sets[i];
+
+		for (unsigned int j = 0; j < set->nr_groups; j++) {
+			if (set->source != &fn_branches || !set->groups[j].window)
+				continue;
+			fprintf(fp, "%s%llu cycles that end %u before the overflow", begin,
+				(unsigned long long)set->groups[j].window, set->groups[j].burst);
+			begin = ", or the ";
+		}
+	}
+	if (*begin == ',')
+		fputs("; nearly all samples have them\n", fp);
+}
+
+/* Says how long to record for the values of the first row. */
+static void print_length(const struct fn_view *view, FILE *fp)
+{
+	double times = 0;
+
+	for (unsigned int i = 0; view->nr_rows && i < view->nr_fields; i++) {
+		const struct fn_column *column = &view->columns->columns[view->fields[i]];
+		const struct fn_value *value = fn_columns__value(view->columns, view->rows[0],
+								 view->fields[i]);
+
+		if (!column->is_count && !column->value)
+			times = fmax(times, fn_value__times_longer(value));
+	}
+	if (times > 1.05)
+		fprintf(fp, "# for +-10 %% in the first row, record %.*f times as long\n",
+			times < 10, times);
+}
+
+int fn_view__print(const struct fn_view *view, FILE *fp)
+{
+	char **labels = fn_table__labels(view->table, 0);
+	unsigned int nr = 1 + view->nr_fields;
+	struct fn_text *text;
+	int err;
+
+	for (unsigned int i = 0; i < view->nr_fields; i++)
+		nr += has_interval(view, i);
+	text = labels ? fn_text__new(nr, view->width) : NULL;
+	err = text ? add_cells(view, text, labels) : -ENOMEM;
+	if (!err) {
+		if (view->time)
+			fprintf(fp, "# --time %s\n", view->time);
+		if (view->with_ci)
+			fputs(INTERVAL_NOTE, fp);
+		fn_text__print(text, fp);
+		print_sources(view, fp);
+		print_horizons(view, fp);
+		print_length(view, fp);
+	}
+	fn_text__delete(text);
+	fn_table__free_labels(view->table, labels);
+	return err;
+}
+
+/* A program gets the bytes of names as they are, a terminal does not. */
+void fn_csv__text(const char *text, const char *separator, FILE *fp)
+{
+	char *printable = is_terminal(fp) ? function_text__printable(text) : NULL;
+
+	text = printable ?: text;
+	if (!strstr(text, separator) && !strpbrk(text, "\"\r\n")) {
+		fputs(text, fp);
+	} else {
+		fputc('"', fp);
+		for (; *text; text++) {
+			if (*text == '"')
+				fputc('"', fp);
+			fputc(*text, fp);
+		}
+		fputc('"', fp);
+	}
+	free(printable);
+}
+
+void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp)
+{
+	char *name;
+
+	if (!row->has_address) {
+		fn_csv__text(row->symbol, separator, fp);
+	} else if (asprintf(&name, "%s%s0x%llx", row->symbol, *row->symbol ? " " : "",
+			    (unsigned long long)row->address) >= 0) {
+		fn_csv__text(name, separator, fp);
+		free(name);
+	}
+	fputs(separator, fp);
+	fn_csv__text(row->dso, separator, fp);
+}
+
+static void csv_titles(const struct fn_view *view, const char *separator, FILE *fp)
+{
+	static const char *const ends[] = { " low", " high" };
+	char *title;
+
+	if (view->time)
+		fprintf(fp, "time%s", separator);
+	fn_csv__text(view->table->by, separator, fp);
+	fprintf(fp, "%s%s", separator, fn_by__is(view->table->by, FN_BY_DSO) ? "path" : "dso");
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
+		const char *name = view->columns->columns[view->fields[i]].title;
+
+		fputs(separator, fp);
+		fn_csv__text(name, separator, fp);
+		for (int end = 0; has_interval(view, i) && end < 2; end++) {
+			fputs(separator, fp);
+			if (asprintf(&title, "%s%s", name, ends[end]) >= 0) {
+				fn_csv__text(title, separator, fp);
+				free(title);
+			}
+		}
+	}
+	fprintf(fp, "%sweak%srough\n", separator, separator);
+}
+
+/* Prints the names of the values with a mark, with semicolons between them. */
+static void csv_marks(const struct fn_view *view, const struct fn_row *row, enum fn_mark mark,
+		      const char *separator, FILE *fp)
+{
+	struct strbuf names = STRBUF_INIT;
+
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
+		if (fn_columns__value(view->columns, row, view->fields[i])->mark == mark)
+			strbuf_addf(&names, "%s%s", names.len ? ";" : "",
+				    view->columns->columns[view->fields[i]].title);
+	}
+	fputs(separator, fp);
+	fn_csv__text(names.buf, separator, fp);
+	strbuf_release(&names);
+}
+
+static void csv_number(double number, const char *separator, FILE *fp)
+{
+	char buf[FN_CELL_SIZE];
+
+	fprintf(fp, "%s%s", separator, isnan(number) ? "-" : fn_shortest(number, buf));
+}
+
+void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp)
+{
+	if (!view->is_continued)
+		csv_titles(view, separator, fp);
+	for (size_t r = 0; r < view->nr_rows; r++) {
+		const struct fn_row *row = view->rows[r];
+
+		if (view->time)
+			fprintf(fp, "%.*s%s", (int)strcspn(view->time, ","), view->time, separator);
+		fn_csv__name(row, separator, fp);
+		for (unsigned int i = 0; i < view->nr_fields; i++) {
+			const struct fn_value *value = fn_columns__value(view->columns, row,
+									 view->fields[i]);
+
+			csv_number(value->value, separator, fp);
+			if (!has_interval(view, i))
+				continue;
+			csv_number(value->low, separator, fp);
+			csv_number(value->high, separator, fp);
+		}
+		csv_marks(view, row, FN_WEAK, separator, fp);
+		csv_marks(view, row, FN_ROUGH, separator, fp);
+		fputc('\n', fp);
+	}
+}
+
+struct order {
+	const struct fn_columns *columns;
+	int column;
+};
+
+/* The rows of a table are sorted by name. */
+static int compare_names(const void *one, const void *other, void *data __maybe_unused)
+{
+	const struct fn_row *a = *(const struct fn_row *const *)one;
+	const struct fn_row *b = *(const struct fn_row *const *)other;
+
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int compare_by(const void *one, const void *other, void *data)
+{
+	const struct fn_row *a = *(const struct fn_row *const *)one;
+	const struct fn_row *b = *(const struct fn_row *const *)other;
+	const struct order *order = data;
+	const struct fn_value *x = fn_columns__value(order->columns, a, order->column);
+	const struct fn_value *y = fn_columns__value(order->columns, b, order->column);
+	const bool has_x = fn_value__is_defined(x), has_y = fn_value__is_defined(y);
+
+	if (has_x != has_y)
+		return has_x ? -1 : 1;
+	if (has_x && x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return compare_names(one, other, NULL);
+}
+
+/*
+ * Rows with a smaller share are left out: of the column that rows are sorted by if nothing else is
+ * asked for, or where that has no shares, of the observations.
+ */
+bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
+			  double percent)
+{
+	const int column = fn_columns__default_sort(columns);
+	const struct fn_table *table = columns->table;
+	double whole = 100, own = fn_columns__value(columns, row, column)->value;
+
+	if (!fn_column__is_share(&columns->columns[column])) {
+		whole = 0;
+		own = 0;
+		for (unsigned int i = 0; i < table->nr_sets; i++) {
+			const struct fn_sums *sums = fn_row__sums(row, table->sets[i]);
+
+			whole += table->sets[i]->total->number;
+			own += sums ? sums->number : 0;
+		}
+	}
+	return !(100 * own >= percent * whole);
+}
+
+void fn_view__sort(struct fn_view *view, int sort)
+{
+	struct order order = { .columns = view->columns, .column = sort };
+
+	view->sort = sort;
+	qsort_r(view->rows, view->nr_rows, sizeof(*view->rows),
+		sort < 0 ? compare_names : compare_by, &order);
+}
+
+int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit)
+{
+	view->rows = calloc(view->table->nr_rows ?: 1, sizeof(*view->rows));
+	view->nr_rows = 0;
+	if (!view->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < view->table->nr_rows; i++) {
+		if (!percent_limit ||
+		    !fn_columns__is_small(view->columns, view->table->rows[i], percent_limit))
+			view->rows[view->nr_rows++] = view->table->rows[i];
+	}
+	fn_view__sort(view, sort);
+	if (limit)
+		view->nr_rows = min(view->nr_rows, limit);
+	return 0;
+}
+
+void fn_view__exit(struct fn_view *view)
+{
+	zfree(&view->rows);
+}

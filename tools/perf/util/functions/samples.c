@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event samples: a sample stands for its period of its event, in the function of its address, or of
+ * its last branch record. With call chains it counts for each function of its chain.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+
+#include "../branch.h"
+#include "../debug.h"
+#include "../event.h"
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../machine.h"
+#include "../sample.h"
+#include "functions.h"
+
+/* Sums of event samples that differ by more from what was counted are worth a message. */
+#define MOST_DIFFERENCE	0.05
+/* With more, most of what a short process has counted is not sampled. */
+#define MOST_SCALE	2
+/* With fewer samples for each new thread, the ends of threads and their places matter. */
+#define FEW_PER_THREAD	5
+
+/*
+ * Finds the row in which the event of a sample has happened: behind the last branch before the
+ * overflow, or at this branch. Leaves it at the address of the sample if the last record is not
+ * known.
+ */
+static int find_origin(struct fn_session *session, struct fn_sample *sample, struct fn_row **row)
+{
+	const struct branch_stack *stack = sample->sample->branch_stack;
+	const struct perf_event_attr *attr = &sample->evsel->core.attr;
+	const struct fn_evsel *own = sample->own;
+	const struct branch_entry *last;
+	u64 address;
+
+	if (!stack || !stack->nr ||
+	    sample->sample->misc & PERF_RECORD_MISC_EXACT_IP || !machine__is_host(sample->machine))
+		return 0;
+	last = perf_sample__branch_entries(sample->sample);
+	address = own->is_branch && (!own->is_miss || last->flags.mispred) ? last->from : last->to;
+	if (!address || (machine__kernel_ip(sample->machine, address) ? attr->exclude_kernel :
+									attr->exclude_user))
+		return 0;
+	return fn_session__find_row(session, sample, address, /*must_be_mapped=*/true, row);
+}
+
+/*
+ * Returns true if jitter draws the first interval of each thread. Its sample then stands for the
+ * whole period.
+ */
+static bool has_random_first(const struct perf_event_attr *attr)
+{
+	return attr->inherit && attr->jitter_alternate_period;
+}
+
+/* Moves the mean of recent periods, 0 before the first. */
+static void move_mean(double *mean, double period)
+{
+	*mean += *mean ? (period - *mean) / 16 : period;
+}
+
+/* Returns how many events a sample stands for. */
+static double weigh(const struct fn_sample *sample)
+{
+	const struct perf_event_attr *attr = &sample->evsel->core.attr;
+	const u64 window = attr->alternative_sample_period;
+	struct fn_evsel *own = sample->own;
+	double period = sample->sample->period;
+
+	/* Without a period in the sample, only the counts tell which of the two has ended. */
+	if (window && !(attr->sample_type & PERF_SAMPLE_PERIOD) && sample->ends_interval &&
+	    own->member == 0 && own->sampler)
+		period = sample->stream->counts[0];
+	if (!has_random_first(attr) || sample->place > 1)
+		return period;
+	if (sample->place) {
+		if (!window)
+			move_mean(&own->second, period);
+		return period;
+	}
+	if (!attr->freq)
+		return attr->sample_period + (double)window * max(attr->alternative_sample_count, 1U);
+	/* Of a frequency, only the kernel knows the period from which it has drawn the first one. */
+	move_mean(&own->first, period);
+	return fmax(own->second ?: 2 * own->first, 1);
+}
+
+static int take_sample(struct fn_session *session, struct fn_sample *sample)
+{
+	const struct fn_frame frame = { .row = sample->row };
+	const struct fn_frame *frames = sample->chain ? sample->chain->frames : &frame;
+	const unsigned int nr = sample->chain ? sample->chain->nr : 1;
+	struct fn_table *table = fn_session__table(session);
+	struct fn_row *origin = sample->row;
+	const double weight = weigh(sample);
+	const bool is_exact = sample->own->samples->events[sample->own->event].is_precise ||
+			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
+	int err = sample->own->has_records && !sample->chain ?
+		  find_origin(session, sample, &origin) : 0;
+
+	if (err)
+		return err;
+	sample->own->periods += weight;
+	sample->own->number++;
+	if ((origin == sample->row && sample->is_filtered) || !origin || sample->is_outside)
+		return 0;
+	table->stamp++;
+	for (unsigned int i = 0; !err && i < nr; i++) {
+		struct fn_row *row = sample->chain ? frames[i].row : origin;
+
+		/* A recursion counts once. */
+		if (row->stamp == table->stamp)
+			continue;
+		row->stamp = table->stamp;
+		err = fn_set__observe_event(table, sample->own->samples, row, sample->own->event,
+					    weight, is_exact ? FN_FAR : sample->distance);
+	}
+	return err;
+}
+
+/* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */
+static double scale_of(const struct fn_evsel *own)
+{
+	double counted = own->sampler && own->sampler->counted ?
+			 own->sampler->counted[own->member] : 0;
+
+	return counted > 0 && own->periods > 0 ? counted / own->periods : 0;
+}
+
+/* Returns the part of the time in which an event that samples itself has counted. */
+static double stretch_of(const struct fn_evsel *own)
+{
+	return own->times[1] > 0 && own->times[0] > own->times[1] ? own->times[0] / own->times[1] : 1;
+}
+
+/* Multiplies the sums of an event. */
+static void multiply(struct fn_table *table, const struct fn_set *set, unsigned int event,
+		     double factor)
+{
+	for (size_t i = 0; factor != 1 && i < table->nr_rows; i++) {
+		struct fn_sums *sums = fn_row__sums(table->rows[i], set);
+		const unsigned int nr = set->nr_events;
+
+		if (!sums)
+			continue;
+		sums->values[event] *= factor;
+		sums->values[nr + event] *= factor * factor;
+		for (unsigned int bin = 0; bin < FN_NR_BINS; bin++)
+			sums->values[(3 + bin) * nr + event] *= factor;
+	}
+}
+
+/*
+ * Several events of a recording may be the same one: their common factor is that of all that they
+ * have counted.
+ */
+struct common {
+	double counted, periods, number;
+	double stretch;		/* the part of the factor that is due to turns on the counters */
+	bool is_known, is_scarce;
+};
+
+static void add_to_common(struct common *common, const struct fn_evsel *own, bool is_random,
+			  const struct perf_event_attr *attr, u64 nr_tasks)
+{
+	const double scale = scale_of(own);
+
+	common->counted += (scale ?: 1) * own->periods * stretch_of(own);
+	common->periods += own->periods;
+	common->number += own->number;
+	common->stretch = stretch_of(own);
+	common->is_known |= scale > 0;
+	common->is_scarce |= attr->inherit && !is_random && (attr->freq || attr->sample_period > 1) &&
+			     own->number < FEW_PER_THREAD * nr_tasks;
+}
+
+/*
+ * Scales the sums of events that sample themselves to what the events have counted, as far as the
+ * recording tells, and to the time in which they were to count. Marks the events whose samples miss
+ * most of that, and those that have few samples in each new thread: threads end before the next
+ * one, and where jitter does not draw the first interval, all processes of a program are sampled at
+ * the same places.
+ */
+int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
+		      struct fn_table *table)
+{
+	struct evsel *evsel;
+	int err = fn_streams__count(fn_session__streams(session));
+
+	for (unsigned int i = 0; !err && i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++) {
+			struct fn_event *event = &set->events[j];
+			struct common common = { .stretch = 1 };
+			double factor;
+
+			evlist__for_each_entry(evlist, evsel) {
+				const struct perf_event_attr *attr = &evsel->core.attr;
+				const struct fn_evsel *own = evsel->priv;
+
+				if (!own || own->samples != set || own->event != j)
+					continue;
+				/* A frequency begins with a period that only the kernel knows. */
+				add_to_common(&common, own,
+					      attr->jitter_alternate_period && !attr->freq, attr,
+					      nr_tasks);
+				event->is_stretched |= stretch_of(own) >= 1.005;
+			}
+			factor = common.periods > 0 ? common.counted / common.periods : 1;
+			if (!isfinite(factor) || factor <= 0)
+				factor = 1;
+			event->is_scarce |= common.is_scarce;
+			multiply(table, set, j, factor);
+			factor /= common.stretch;
+			event->is_scarce |= nr_tasks && common.is_known && factor > MOST_SCALE;
+			if (common.is_known && common.number) {
+				event->scale = factor;
+				table->is_scaled |= fabs(factor - 1) > MOST_DIFFERENCE;
+			}
+		}
+	}
+	return err;
+}
+
+const struct fn_source fn_samples = {
+	.name		= "samples",
+	.title		= "event samples",
+	.bit		= 2,
+	.is_even	= true,
+	.sample		= take_sample,
+	.interval	= fn_value__count_interval,
+};

@@ -1,0 +1,1857 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads recordings. The way of a sample:
+ *
+ * 1. perf's session calls take_sample() with it, in the order of time.
+ * 2. The first sample of an event adds the event and its group: add_events() chooses their sets.
+ * 3. find_thread() numbers its thread.
+ * 4. fn_streams__read() reads the counts of its group since the sample before: an interval.
+ * 5. find_place() looks its address up, and rows.c the row; chains.c adds those of its callers.
+ * 6. Each source that wants it takes it once: samples.c its period, branches.c its records,
+ *    windows.c its interval. They make observations: a row, and counts.
+ * 7. table.c adds each observation to the sums of the row in its set, and forgets it.
+ * 8. At the end, or the end of a span, sums are scaled, rows are named, and the table is settled.
+ */
+#include <byteswap.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include <perf/cpumap.h>
+
+#include "../addr_location.h"
+#include "../annotate.h"
+#include "../build-id.h"
+#include "../callchain.h"
+#include "../data.h"
+#include "../debug.h"
+#include "../dso.h"
+#include "../event.h"
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../header.h"
+#include "../hist.h"
+#include "../machine.h"
+#include "../map.h"
+#include "../map_symbol.h"
+#include "../session.h"
+#include "../strlist.h"
+#include "../symbol.h"
+#include "../thread.h"
+#include "../time-utils.h"
+#include "../tool.h"
+#include "../util.h"
+#include "../../arch/common.h"
+#include "functions.h"
+#include "text.h"
+
+#define EXAMPLE_EVENTS	"cycles,instructions,branch-misses"
+
+/* simpleperf has this period for events that do not sample. */
+#define NEVER		BIT_ULL(62)
+#define PLACES_BITS	12
+#define THREADS_BITS	6
+/* In a live recording, a stream may be forgotten after this many ns without a sample. */
+#define FORGET_AFTER	(60 * NSEC_PER_SEC)
+/* CPUs have at least this number of counters. */
+#define LEAST_COUNTERS	4
+
+/* An address in a thread at which samples were taken, and its row. */
+struct place {
+	struct machine *machine;
+	u64 ip;
+	u32 pid, tid;
+	u8 cpumode;
+	bool is_filtered, is_nowhere;
+	u8 distance;		/* see fn_site__distance() */
+	/* fn_session.nr_changes when it was looked up; 0: another sample there may differ. */
+	u32 change;
+	struct fn_row *row;
+	/* Valid until the next record: the map or NULL, the address in it, and its symbol. */
+	struct map *map;
+	struct symbol *sym;
+	u64 addr;
+};
+
+/* A thread in which samples were taken. */
+struct known_thread {
+	struct machine *machine;
+	u32 pid, tid;
+	u32 change;
+	bool is_filtered;
+	u64 number;
+};
+
+/* The first event of its name: another one of the name may count something else. */
+struct named_event {
+	struct named_event *next;
+	struct perf_event_attr attr;
+	char name[];
+};
+
+/* The symbol of a row, to annotate its code. */
+struct row_symbol {
+	struct row_symbol *next;
+	struct map_symbol ms;
+	char *name;
+	const char *path;
+};
+
+struct fn_session {
+	struct fn_session *next;
+	struct perf_tool tool;
+	struct perf_data data;
+	struct perf_session *session;
+	const struct fn_options *options;
+	const char *name;
+	struct fn_table *table;		/* of all, or with spans, of the current one: */
+	struct fn_table span;
+	struct fn_rows *rows;
+	struct fn_streams *streams;
+	struct fn_chains *chains;	/* with --children */
+	struct fn_chain chain;
+	struct fn_paths *paths;
+	struct fn_sampler **samplers;
+	unsigned int nr_samplers;
+	struct named_event *events;
+	char *cpu;
+	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
+	struct place *places;
+	struct known_thread threads[1 << THREADS_BITS];
+	u32 nr_changes;			/* of threads and maps, from 1 */
+	bool has_set, has_aux, has_event, wants_sites;
+	bool is_newer;			/* it has what only a newer perf knows */
+	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
+	bool is_refused;		/* the reason has been printed */
+	struct row_symbol *symbols;
+	struct strlist *ignored;
+	u64 lost_records, lost_outside, lost_samples, told_lost;
+	u64 throttled;
+	u64 nr_tasks;			/* that began during the recording */
+	bool has_begun;
+	u64 begin, last, forgot;	/* spans */
+	struct perf_time_interval *ranges;
+	int range_size, range_num;
+};
+
+struct fn_table *fn_session__table(struct fn_session *session)
+{
+	return session->options->span || session->options->is_due ? &session->span : session->table;
+}
+
+struct fn_streams *fn_session__streams(struct fn_session *session)
+{
+	return session->streams;
+}
+
+u32 fn_session__nr_changes(const struct fn_session *session)
+{
+	return session->nr_changes;
+}
+
+static bool is_tracepoint(const struct evsel *evsel)
+{
+	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
+}
+
+/* Returns true if the samples of an event have counts. */
+static bool has_counts(const struct evsel *evsel)
+{
+	return !is_tracepoint(evsel) && evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+}
+
+static bool is_sampler(const struct evsel *evsel)
+{
+	const struct fn_evsel *own = evsel->priv;
+
+	return own && (own->samples || (own->sampler && own->sampler->evsel == evsel));
+}
+
+/* Returns true if an event is one of AUX data, which has no samples, though they may be stripped. */
+static bool is_of_aux(const struct fn_session *session, struct evsel *evsel)
+{
+	static const char *const pmus[] = { "intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt" };
+	const struct perf_env *env = &session->session->header.env;
+	const char *mapping = env->pmu_mappings, *name = evsel__name(evsel);
+	char *colon;
+
+	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
+		unsigned long number = strtoul(mapping, &colon, 10);
+
+		if (number == evsel->core.attr.type && *colon)
+			name = colon + 1;
+		mapping += strlen(mapping) + 1;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
+		if (strstarts(name, pmus[i]))
+			return evsel->core.attr.type >= PERF_TYPE_MAX;
+	}
+	return false;
+}
+
+/* An event that perf inject has made of AUX data: its samples have periods, and it has none. */
+static bool is_synthesized(struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	return !attr->sample_period && attr->sample_type & PERF_SAMPLE_PERIOD &&
+	       !has_counts(evsel) && evsel->core.nr_members <= 1 && evsel__is_group_leader(evsel);
+}
+
+/* Returns true if the samples of an event tell how often it has happened. */
+static bool has_periods(const struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	if (is_tracepoint(evsel) || attr->sample_period >= NEVER ||
+	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD)) || is_of_aux(session, evsel))
+		return false;
+	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_DUMMY ||
+						 attr->config == PERF_COUNT_SW_BPF_OUTPUT))
+		return false;
+	return attr->sample_period || is_synthesized(evsel);
+}
+
+/* Returns true if an event ends the intervals of its group. */
+static bool ends_intervals(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
+}
+
+/* Returns true if the samples of an event count: for windows, those of the leader tell shares. */
+static bool wants_samples(const struct fn_session *session, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+
+	return source != &fn_branches && has_periods(session, evsel) &&
+	       (source != &fn_windows || ends_intervals(evsel));
+}
+
+static bool takes_samples(const struct fn_session *session, struct evsel *evsel)
+{
+	return wants_samples(session, evsel) || ends_intervals(evsel);
+}
+
+/* Prints why events cannot be read. */
+static int refuse(struct fn_session *session, struct evsel *evsel, const char *reason)
+{
+	char *name = function_text__printable(evsel__name(evsel));
+
+	fn_error("%s %s", name ?: "an event", reason);
+	free(name);
+	session->is_refused = true;
+	return -EINVAL;
+}
+
+/* Returns true, after a message, if the samples of an event lack what was requested. */
+static bool refuse_sampler(struct fn_session *session, struct evsel *evsel)
+{
+	const char *lacks = session->chains ? fn_chains__lacks(session->chains, evsel) :
+					      fn_rows__lacks(session->rows, evsel);
+	char reason[256];
+
+	if (session->options->cpus && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
+		lacks = "--sample-cpu";
+	if (session->options->span && !(evsel->core.attr.sample_type & PERF_SAMPLE_TIME))
+		lacks = "-T";
+	if (!lacks)
+		return false;
+	scnprintf(reason, sizeof(reason), "lacks data that these options need: use %s%s",
+		  session->options->is_due ? "" : "perf functions record ", lacks);
+	refuse(session, evsel, reason);
+	return true;
+}
+
+static int ignore_event(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	char *name = function_text__printable(evsel__name(evsel)), *text = NULL;
+	int err;
+
+	if (name && asprintf(&text, "%s (%s)", name, is_tracepoint(evsel) ? "a tracepoint" :
+			     attr->type == PERF_TYPE_SOFTWARE &&
+			     attr->config == PERF_COUNT_SW_BPF_OUTPUT ?
+			     "written by BPF: time off the CPU, for example" :
+			     "in no counter group") < 0)
+		text = NULL;
+	err = text ? strlist__add(session->ignored, text) : -ENOMEM;
+	free(text);
+	free(name);
+	session->has_event |= !is_tracepoint(evsel);
+	return err == -EEXIST ? 0 : err;
+}
+
+/* Returns true if the samples of an event have records of all branches, where it counts. */
+static bool has_records(const struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
+	const char *by = session->options->by;
+
+	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) && has_periods(session, evsel) &&
+	       attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
+	       !evsel__has_branch_callstack(evsel) &&
+	       (!levels || ((attr->exclude_user || levels & PERF_SAMPLE_BRANCH_USER) &&
+			    (attr->exclude_kernel || levels & PERF_SAMPLE_BRANCH_KERNEL)));
+}
+
+/* Returns true if an event is not known to be in a group. */
+static bool is_alone(struct evsel *evsel)
+{
+	return !has_counts(evsel) && evsel__leader(evsel)->core.nr_members <= 1;
+}
+
+static bool same_core(const struct evsel *a, const struct evsel *b)
+{
+	return fn_event__core(&a->core.attr) == fn_event__core(&b->core.attr);
+}
+
+/* Returns true if the events of both sample in one set. */
+static bool are_together(struct evsel *a, struct evsel *b)
+{
+	return a->core.leader == b->core.leader ||
+	       (is_alone(a) && is_alone(b) && same_core(a, b) && a->core.attr.sample_period &&
+		b->core.attr.sample_period);
+}
+
+/*
+ * Returns true if branch records tell the functions of the samples of an event, and of all events
+ * of its group: both sides of a rate need the same place. Software events are not late. A branch
+ * does not tell the line of the event.
+ */
+static bool all_have_records(const struct fn_session *session, struct evsel *evsel)
+{
+	bool found = false;
+	struct evsel *pos;
+
+	if (fn_by__has(session->options->by, FN_BY_SRCLINE))
+		return false;
+	evlist__for_each_entry(session->session->evlist, pos) {
+		if (!are_together(pos, evsel) || !wants_samples(session, pos))
+			continue;
+		if (has_records(session, pos))
+			found = true;
+		else if (pos->core.attr.type != PERF_TYPE_SOFTWARE)
+			return false;
+	}
+	return found;
+}
+
+/* Returns the name of an event: that of what it counts, unless another one counts something else. */
+static char *name_event(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	char *name = is_synthesized(evsel) ? strdup(evsel__name(evsel)) :
+		     fn_event__name(attr, evsel__name(evsel), session->cpu);
+	struct named_event *event = session->events;
+	size_t size;
+
+	while (name && event && strcmp(event->name, name))
+		event = event->next;
+	if (!name || (event && !fn_event__differs(attr, &event->attr, session->cpu)))
+		return name;
+	if (event) {
+		free(name);
+		return strdup(evsel__name(evsel));
+	}
+	size = strlen(name) + 1;
+	event = malloc(sizeof(*event) + size);
+	if (!event) {
+		free(name);
+		return NULL;
+	}
+	event->attr = *attr;
+	memcpy(event->name, name, size);
+	event->next = session->events;
+	session->events = event;
+	return name;
+}
+
+/* A set in the making: events of one name are one event. */
+struct new_set {
+	struct fn_event *events;
+	unsigned int nr;
+};
+
+static int add_to_set(struct fn_session *session, struct new_set *set, struct evsel *evsel,
+		      bool is_precise)
+{
+	char *name = name_event(session, evsel);
+	struct fn_event *events;
+
+	if (!name)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < set->nr; i++) {
+		if (strcmp(set->events[i].name, name))
+			continue;
+		set->events[i].is_precise &= is_precise;
+		free(name);
+		return 0;
+	}
+	events = realloc(set->events, (set->nr + 1) * sizeof(*events));
+	if (!events) {
+		free(name);
+		return -ENOMEM;
+	}
+	set->events = events;
+	events[set->nr++] = (struct fn_event){ .name = name, .is_precise = is_precise, .scale = 1 };
+	return 0;
+}
+
+static struct fn_group group_of(const struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	return (struct fn_group){
+		.period	= attr->freq ? 0 : attr->sample_period,
+		.freq	= attr->freq ? attr->sample_freq : 0,
+		.window	= attr->alternative_sample_period,
+		.burst	= attr->alternative_sample_count,
+		.jitter	= attr->jitter_alternate_period,
+		.inherit = attr->inherit,
+	};
+}
+
+/* The place of an event in a set, which has it. */
+static unsigned int place_in(struct fn_session *session, const struct fn_set *set,
+			     struct evsel *evsel)
+{
+	char *name = name_event(session, evsel);
+	int place = name ? fn_set__find(set, name) : 0;
+
+	free(name);
+	return max(place, 0);
+}
+
+/* Returns the largest change of an interval by jitter. */
+static u64 jitter_of(u32 width, u64 period)
+{
+	const u32 bits = min(width, 63U);
+
+	return bits ? min_t(u64, 1ULL << bits, period / 2) : 0;
+}
+
+/* Sets which intervals of a group are windows. */
+static void set_limit(struct fn_sampler *sampler)
+{
+	const struct perf_event_attr *attr = &sampler->evsel->core.attr;
+	const u64 window = attr->alternative_sample_period;
+	/*
+	 * With a frequency the long period changes, and only the kernel knows it. A window is meant
+	 * to be at most a quarter of it. An interval that is as short as a window is as useful,
+	 * whichever of the two it was.
+	 */
+	const u64 period = attr->freq ? 4 * min_t(u64, window, UINT64_MAX / 4) : attr->sample_period;
+	u64 longest = window + min(jitter_of(attr->jitter_alternate_period, window),
+				   UINT64_MAX - window);
+	u64 shortest = period - jitter_of(attr->jitter_alternate_period, period);
+
+	/* Equal periods mean one period with jitter. */
+	sampler->alternates = window && window != period;
+	sampler->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
+}
+
+static struct fn_sampler *new_sampler(struct fn_session *session, struct evsel *evsel)
+{
+	struct fn_sampler *sampler = zalloc(sizeof(*sampler)), **all;
+
+	all = realloc(session->samplers, (session->nr_samplers + 1) * sizeof(*all));
+	if (all)
+		session->samplers = all;
+	if (!sampler || !all) {
+		free(sampler);
+		return NULL;
+	}
+	all[session->nr_samplers++] = sampler;
+	sampler->evsel = evsel;
+	sampler->inherits = evsel->core.attr.inherit;
+	set_limit(sampler);
+	return sampler;
+}
+
+/* Makes the events of a group, which @evsel samples, members: the sampler first. */
+static int add_members(struct fn_session *session, struct fn_sampler *sampler, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+	struct new_set set = {};
+	struct fn_evsel *own = evsel->priv;
+	struct fn_group group = group_of(evsel);
+	struct evsel *pos;
+	int err = add_to_set(session, &set, evsel, evsel->core.attr.precise_ip);
+
+	own->sampler = sampler;
+	sampler->nr = 1;
+	for_each_group_evsel(pos, evsel__leader(evsel)) {
+		own = pos->priv;
+		/* A tracepoint counts nothing that a metric needs. */
+		if (err || pos == evsel || is_tracepoint(pos))
+			continue;
+		if (sampler->nr == FN_MOST_EVENTS)
+			return refuse(session, pos, "is in too large a group: record fewer events");
+		own->sampler = sampler;
+		own->member = sampler->nr++;
+		err = add_to_set(session, &set, pos, pos->core.attr.precise_ip);
+	}
+	sampler->slots = calloc(sampler->nr, sizeof(*sampler->slots));
+	if (err || !sampler->slots)
+		return -ENOMEM;
+	sampler->set = fn_table__findnew_set(fn_session__table(session), &fn_windows, &group,
+					     set.events, set.nr);
+	if (!sampler->set)
+		return -ENOMEM;
+	sampler->set->is_complete &= !sampler->alternates;
+	sampler->set->is_dropped = source && source != &fn_windows;
+	for_each_group_evsel(pos, evsel__leader(evsel)) {
+		own = pos->priv;
+		if (own->sampler == sampler)
+			sampler->slots[own->member] = place_in(session, sampler->set, pos);
+	}
+	session->has_set |= !sampler->set->is_dropped;
+	return 0;
+}
+
+/* Lets the samples of some events be observations: of a group, or of all that are alone. */
+static int add_samples(struct fn_session *session, struct evsel *first)
+{
+	struct perf_session *perf = session->session;
+	const bool is_recorded = all_have_records(session, first);
+	struct fn_group group = group_of(first);
+	struct new_set events = {};
+	struct fn_set *set;
+	struct evsel *pos;
+	int err = 0;
+
+	evlist__for_each_entry(perf->evlist, pos) {
+		if (err || !are_together(first, pos) || !wants_samples(session, pos))
+			continue;
+		if (refuse_sampler(session, pos))
+			return -EINVAL;
+		if (events.nr == FN_MOST_EVENTS)
+			return refuse(session, pos, "is in too large a group: record fewer events");
+		err = add_to_set(session, &events, pos, is_recorded || is_synthesized(pos) ||
+				 pos->core.attr.precise_ip);
+	}
+	if (err || !events.nr)
+		return err;
+	set = fn_table__findnew_set(fn_session__table(session), &fn_samples, &group, events.events,
+				    events.nr);
+	if (!set)
+		return -ENOMEM;
+	set->is_recorded &= is_recorded;
+	set->is_complete = false;
+	set->is_hidden = session->options->source == &fn_windows;
+	session->has_set = true;
+	evlist__for_each_entry(perf->evlist, pos) {
+		struct fn_evsel *own = pos->priv;
+		const char *name;
+
+		if (!are_together(first, pos) || !wants_samples(session, pos))
+			continue;
+		own->samples = set;
+		own->event = place_in(session, set, pos);
+		name = set->events[own->event].name;
+		own->has_records = is_recorded;
+		own->is_branch = fn_event__is_branch(name);
+		own->is_miss = strstr(name, "mis");
+		session->wants_sites |= !set->events[own->event].is_precise;
+		if (own->sampler && own->sampler->set && own->member == 0)
+			own->sampler->set->even = set;
+	}
+	return 0;
+}
+
+/*
+ * Lets the branch records of cycles count: their samples are taken at times that do not depend on
+ * what the program does.
+ */
+static int add_paths(struct fn_session *session, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+	struct fn_evsel *own = evsel->priv;
+	bool is_cycles;
+	char *name;
+
+	if ((source && source != &fn_branches) || !has_records(session, evsel))
+		return 0;
+	name = fn_event__name(&evsel->core.attr, evsel__name(evsel), session->cpu);
+	is_cycles = name && !strcmp(name, "cycles");
+	free(name);
+	if (!is_cycles)
+		return 0;
+	own->paths = fn_paths__new(session, evsel, perf_env__arch(&session->session->header.env),
+				   session->paths);
+	if (!own->paths)
+		return -ENOMEM;
+	session->paths = own->paths;
+	session->has_set = true;
+	return 0;
+}
+
+/* perf record does not write this: earlier samples belonged to another group. */
+static int refuse_late(struct fn_session *session, struct evsel *evsel)
+{
+	return refuse(session, evsel,
+		      "has come into its group after the first samples: record again");
+}
+
+/*
+ * Makes a group of the events that a sample has values of, the leader's first: not every header
+ * describes the groups. Without a sample, only the header is known.
+ */
+static int group_by_ids(struct fn_session *session, struct evsel *evsel,
+			const union perf_event *event, const struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	struct evsel *leader = NULL, *last = NULL, *member, *pos;
+	struct sample_read_value *v;
+
+	if (!event || !has_counts(evsel) || !(read_format & PERF_FORMAT_GROUP) ||
+	    !fn_sample__has_values(event, sample, read_format))
+		return 0;
+	v = sample->read.group.values;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		member = evlist__id2evsel_strict(session->session->evlist, v->id);
+		leader = leader ?: member;
+		if (!member || member->core.leader == leader->core.leader)
+			continue;
+		if (member->priv || leader->priv)
+			return refuse_late(session, member);
+		if (!evsel__is_group_leader(leader) || !evsel__is_group_leader(member) ||
+		    member->core.nr_members > 1)
+			return refuse(session, member,
+				      "is not in the group that counts it: the file is damaged, record again");
+		if (!last) {
+			for_each_group_evsel(pos, leader)
+				last = pos;
+		}
+		evsel__set_leader(member, leader);
+		leader->core.nr_members = max(leader->core.nr_members, 1) + 1;
+		list_move(&member->core.node, &last->core.node);
+		last = member;
+	}
+	return 0;
+}
+
+/*
+ * Adds an event with its whole group, when its first sample comes; NULL: there is no sample. Events
+ * that are alone are one group, as if their counters always ran.
+ */
+static int add_events(struct fn_session *session, struct evsel *evsel,
+		      const union perf_event *event, const struct perf_sample *sample)
+{
+	int err = group_by_ids(session, evsel, event, sample);
+	struct evlist *evlist = session->session->evlist;
+	struct evsel *leader, *sampler_evsel, *pos;
+	struct fn_sampler *sampler;
+
+	if (err)
+		return err;
+	leader = evsel__leader(evsel);
+	evlist__for_each_entry(evlist, pos) {
+		if (!are_together(evsel, pos))
+			continue;
+		if (pos->priv)
+			return refuse_late(session, evsel);
+		pos->priv = zalloc(sizeof(struct fn_evsel));
+		if (!pos->priv)
+			return -ENOMEM;
+	}
+	callchain_param_setup(evsel->core.attr.sample_type,
+			      perf_session__e_machine(session->session, /*e_flags=*/NULL));
+	/* A leader without a period, of AUX data for example, lets another member sample. */
+	sampler_evsel = has_counts(leader) && leader->core.attr.sample_period ? leader : evsel;
+	if (has_counts(sampler_evsel)) {
+		if (refuse_sampler(session, sampler_evsel))
+			return -EINVAL;
+		sampler = new_sampler(session, sampler_evsel);
+		err = sampler ? add_members(session, sampler, sampler_evsel) : -ENOMEM;
+	}
+	err = err ?: add_samples(session, sampler_evsel);
+	evlist__for_each_entry(evlist, pos) {
+		const struct fn_evsel *own = pos->priv;
+
+		if (err || !are_together(evsel, pos))
+			continue;
+		err = add_paths(session, pos);
+		if (!err && !own->samples && !own->sampler && !own->paths)
+			err = ignore_event(session, pos);
+	}
+	return err;
+}
+
+/* Returns true if a sample is outside of the spans of time that the user wants to see. */
+static bool is_outside(const struct fn_session *session, const struct perf_sample *sample)
+{
+	return session->ranges &&
+	       perf_time__ranges_skip_sample(session->ranges, session->range_num, sample->time);
+}
+
+/* Returns true if a sample is on a CPU that the user does not want to see. */
+static bool is_elsewhere(const struct fn_session *session, const struct perf_sample *sample)
+{
+	const struct perf_cpu_map *cpus = session->options->cpus;
+	const struct perf_cpu cpu = { .cpu = sample->cpu };
+
+	return cpus && ((u32)cpu.cpu != sample->cpu || !perf_cpu_map__has(cpus, cpu));
+}
+
+static const struct known_thread *find_thread(struct fn_session *session, struct machine *machine,
+					      const struct perf_sample *sample)
+{
+	struct known_thread *known = &session->threads[hash_32(sample->tid, THREADS_BITS)];
+	struct thread *thread;
+
+	if (known->change == session->nr_changes && known->tid == sample->tid &&
+	    known->pid == sample->pid && known->machine == machine)
+		return known;
+	thread = machine__findnew_thread(machine, sample->pid, sample->tid);
+	if (!thread) {
+		fn_error("a sample has no thread: the file is damaged, record again");
+		session->is_refused = true;
+		return NULL;
+	}
+	*known = (struct known_thread){
+		.machine	= machine,
+		.pid		= sample->pid,
+		.tid		= sample->tid,
+		.change		= session->nr_changes,
+		.is_filtered	= thread__is_filtered(thread),
+		.number		= fn_rows__thread(session->rows, thread),
+	};
+	thread__put(thread);
+	return known;
+}
+
+/* Keeps the symbol of a row, to find its code. */
+static int keep_symbol(struct fn_session *session, const struct addr_location *al)
+{
+	struct row_symbol *symbol;
+
+	if (!al->map || !al->sym || !*al->sym->name)
+		return 0;
+	for (symbol = session->symbols; symbol; symbol = symbol->next) {
+		if (symbol->ms.sym == al->sym)
+			return 0;
+	}
+	symbol = zalloc(sizeof(*symbol));
+	if (!symbol)
+		return -ENOMEM;
+	symbol->ms.thread = thread__get(al->thread);
+	symbol->ms.map = map__get(al->map);
+	symbol->ms.sym = al->sym;
+	symbol->next = session->symbols;
+	session->symbols = symbol;
+	return 0;
+}
+
+/* Looks up the row at a sample. Not inline, because most places are known. */
+static noinline int look_up(struct fn_session *session, struct machine *machine,
+			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
+{
+	struct addr_location al;
+	int err = -ENOMEM;
+
+	addr_location__init(&al);
+	if (machine__resolve(machine, &al, sample) < 0)
+		goto out;
+	/* The DSOs of JITs are one row. */
+	if (symbol_conf.dso_list && al.map && fn_dso__is_jit(map__dso(al.map)) &&
+	    strlist__has_entry(symbol_conf.dso_list, FN_JIT))
+		al.filtered &= ~BIT(HIST_FILTER__DSO);
+	*place = (struct place){
+		.machine	= machine,
+		.ip		= sample->ip,
+		.pid		= sample->pid,
+		.tid		= sample->tid,
+		.cpumode	= sample->cpumode,
+		/* The rows of guests whose programs are not known are known. */
+		.is_filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
+		.is_nowhere	= fn_rows__is_nowhere(session->rows, sample),
+		.change		= session->options->annotate ||
+				  fn_rows__needs_sample(session->rows) ? 0 : session->nr_changes,
+		.row		= fn_rows__find(session->rows, evsel, sample, &al),
+		.map		= al.map,
+		.sym		= al.sym,
+		.addr		= al.addr,
+	};
+	place->distance = session->wants_sites ?
+			  fn_site__distance(&al, machine,
+					    perf_env__arch(&session->session->header.env)) : FN_FAR;
+	err = place->row ? 0 : -ENOMEM;
+	if (!err && session->options->annotate)
+		err = keep_symbol(session, &al);
+out:
+	addr_location__exit(&al);
+	return err;
+}
+
+/* Returns the place of a sample, or an error. */
+static const struct place *find_place(struct fn_session *session, struct machine *machine,
+				      struct evsel *evsel, struct perf_sample *sample)
+{
+	struct place *place = &session->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
+	int err;
+
+	if (place->change == session->nr_changes && place->ip == sample->ip &&
+	    place->tid == sample->tid && place->pid == sample->pid &&
+	    place->cpumode == sample->cpumode && place->machine == machine)
+		return place;
+	err = look_up(session, machine, evsel, sample, place);
+	return err ? ERR_PTR(err) : place;
+}
+
+int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
+			 bool must_be_mapped, struct fn_row **row)
+{
+	struct perf_sample other = *sample->sample;
+	const struct place *place;
+
+	other.ip = address;
+	other.cpumode = machine__kernel_ip(sample->machine, address) ? PERF_RECORD_MISC_KERNEL :
+								       PERF_RECORD_MISC_USER;
+	place = find_place(session, sample->machine, sample->evsel, &other);
+	if (IS_ERR(place))
+		return PTR_ERR(place);
+	if (must_be_mapped && !place->map)
+		return 0;
+	*row = place->is_filtered || place->is_nowhere || is_elsewhere(session, sample->sample) ?
+	       NULL : place->row;
+	return 0;
+}
+
+/*
+ * Like perf annotate, assigns the counts of the interval, or the period of an event that samples
+ * itself, to the instruction at its end.
+ */
+static int annotate_sample(struct fn_sample *sample, const struct place *place)
+{
+	struct addr_map_symbol ams = {
+		.ms		= { .map = place->map, .sym = place->sym },
+		.addr		= sample->sample->ip,
+		.al_addr	= place->addr,
+	};
+	struct evsel *evsel;
+
+	if (!place->map || !place->sym || !*place->sym->name)
+		return 0;
+	for_each_group_evsel(evsel, evsel__leader(sample->evsel)) {
+		const struct fn_evsel *own = evsel->priv;
+		struct perf_sample part = *sample->sample;
+		struct hists *hists = evsel__hists(evsel);
+		int err;
+
+		part.evsel = evsel;
+		if (evsel != sample->evsel) {
+			/* An event with samples of its own has its own place. */
+			if (!own || own->samples || !own->sampler || !sample->ends_interval)
+				continue;
+			part.period = sample->stream->counts[own->member];
+		}
+		hists__inc_nr_samples(hists, /*filtered=*/false);
+		hists->stats.total_period += part.period;
+		err = addr_map_symbol__inc_samples(&ams, &part);
+		if (err && err != -ERANGE)
+			return err;
+	}
+	return 0;
+}
+
+static bool has_times(const struct evsel *evsel)
+{
+	const u64 both = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+
+	return (evsel->core.attr.read_format & both) == both;
+}
+
+/* Notes how long an event was to count until a sample, and has counted. */
+static int add_times(struct fn_session *session, const struct fn_sample *sample)
+{
+	const struct sample_read *read = &sample->sample->read;
+	struct fn_evsel *own = sample->own;
+	const u64 thread = sample->evsel->core.attr.inherit ? sample->sample->tid : 0;
+	int err = 0;
+
+	if (!has_counts(sample->evsel) || !has_times(sample->evsel))
+		return 0;
+	if (own->samples)
+		err = fn_streams__add_times(session->streams, own, sample->sample->id, thread,
+					    read->time_enabled, read->time_running, own->times);
+	if (!err && own->sampler && own->sampler->evsel == sample->evsel)
+		err = fn_streams__add_times(session->streams, own->sampler, sample->sample->id,
+					    thread, read->time_enabled, read->time_running,
+					    own->sampler->times);
+	return err;
+}
+
+/* Makes the table of what was added so far; @lost is the number of samples lost in all. */
+static int finish(struct fn_session *session, u64 lost);
+
+/* Passes on the table of a span, and begins the next one without sums. */
+static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_table *own)
+{
+	const struct fn_options *options = session->options;
+	int err = finish(session, lost);
+	const char *reason;
+
+	fn_table__init(own);
+	reason = err ? NULL : fn_table__add(own, &session->span);
+	if (reason)
+		err = -ENOMEM;
+	err = err ?: fn_table__settle(own);
+	if (!err && (options->is_due || !fn_table__is_empty(own)))
+		err = options->take(options->data, own, session->begin, end);
+	fn_table__clear(&session->span);
+	fn_paths__restart(session->paths);
+	session->told_lost = lost;
+	session->throttled = 0;
+	return err;
+}
+
+/* Ends a span of time and adds its sums to those before. */
+static int end_span(struct fn_session *session, u64 lost)
+{
+	struct fn_table own;
+	int err = hand_over(session, lost, session->begin + session->options->span - 1, &own);
+	const char *reason = err ? NULL : fn_table__add(session->table, &own);
+
+	if (reason) {
+		fn_error("cannot add up the intervals: %s", reason);
+		err = -EINVAL;
+	}
+	fn_table__exit(&own);
+	return err;
+}
+
+/* Passes on the sums so far of a live recording, which may continue forever. */
+static int end_part(struct fn_session *session, u64 lost)
+{
+	struct fn_table own;
+	int err;
+
+	if (!session->has_begun)
+		return 0;
+	/* The span may have no sample. */
+	err = hand_over(session, lost, max(session->last, session->begin), &own);
+	fn_table__exit(&own);
+	if (session->last - session->forgot > FORGET_AFTER) {
+		fn_streams__forget_idle(session->streams);
+		session->forgot = session->last;
+	}
+	session->begin = session->last + 1;
+	return err;
+}
+
+/* Called before each sample: ends the span of time if the sample lies beyond it. */
+static int follow_spans(struct fn_session *session, u64 time)
+{
+	const u64 span = session->options->span;
+	int err;
+
+	if (!span && !session->options->is_due)
+		return 0;
+	if (!session->has_begun) {
+		session->has_begun = true;
+		session->begin = time;
+		session->forgot = time;
+	}
+	session->last = max(session->last, time);
+	if (!span || time < session->begin || time - session->begin < span)
+		return 0;
+	err = end_span(session, session->lost_records);
+	session->begin += (time - session->begin) / span * span;
+	/* The reason has been printed. */
+	session->is_refused = err;
+	return err;
+}
+
+/* Lets each source that wants a sample take it. */
+static int add_to_sources(struct fn_session *session, struct fn_sample *sample)
+{
+	const struct fn_evsel *own = sample->own;
+	struct fn_stream *stream = sample->stream;
+	int err = 0;
+
+	if (own->samples)
+		err = fn_samples.sample(session, sample);
+	if (!err && own->paths)
+		err = fn_branches.sample(session, sample);
+	if (!err && stream && sample->ends_interval && !stream->sampler->set->is_dropped)
+		err = fn_windows.sample(session, sample);
+	if (stream && (sample->ends_interval || !stream->sampler))
+		fn_streams__see(session->streams, stream);
+	return err;
+}
+
+static int refuse_values(struct fn_session *session, struct evsel *evsel, int err)
+{
+	if (err == -ESRCH)
+		return refuse_late(session, evsel);
+	if (err == -EINVAL)
+		return refuse(session, evsel,
+			      "has a sample with the values of another event: the file is damaged, record again");
+	return err;
+}
+
+static int add_sample(struct fn_session *session, struct evsel *evsel, union perf_event *event,
+		      struct perf_sample *sample, struct machine *machine)
+{
+	struct fn_sample own = { .evsel = evsel, .sample = sample, .machine = machine };
+	const struct known_thread *thread;
+	const struct place *place;
+	int err = 0;
+
+	if (sample->deferred_callchain && symbol_conf.use_callchain) {
+		fn_error("deferred call chains are not supported: record without ',defer' in --call-graph");
+		session->is_refused = true;
+		return -EINVAL;
+	}
+	if (!evsel->priv) {
+		err = add_events(session, evsel, event, sample);
+		if (err)
+			return err;
+	}
+	own.own = evsel->priv;
+	if (!own.own->sampler && !own.own->samples && !own.own->paths)
+		return 0;
+	err = follow_spans(session, sample->time);
+	if (err)
+		return err;
+	thread = find_thread(session, machine, sample);
+	if (!thread)
+		return -EINVAL;
+	own.thread = thread->number;
+	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
+		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
+	err = refuse_values(session, evsel, err) ?: add_times(session, &own);
+	if (err || (!own.ends_interval && !own.own->samples && !own.own->paths))
+		return err;
+	place = find_place(session, machine, evsel, sample);
+	if (IS_ERR(place))
+		return PTR_ERR(place);
+	own.row = place->row;
+	if (session->chains) {
+		err = fn_chains__find(session->chains, evsel, sample, machine, thread->number,
+				      place->row, &session->chain);
+		own.chain = &session->chain;
+	}
+	own.distance = place->distance;
+	own.is_foreign = is_elsewhere(session, sample);
+	own.is_filtered = place->is_filtered || own.is_foreign;
+	/* The stream of a CPU has intervals of several threads. */
+	own.is_foreign |= evsel->core.attr.inherit && thread->is_filtered;
+	own.is_outside = is_outside(session, sample);
+	own.is_nowhere = place->is_nowhere;
+	if (!err && session->options->annotate && !own.is_filtered && !own.is_outside)
+		err = annotate_sample(&own, place);
+	return err ?: add_to_sources(session, &own);
+}
+
+static int take_sample(const struct perf_tool *tool, union perf_event *event,
+		       struct perf_sample *sample, struct machine *machine)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	int err = add_sample(session, sample->evsel, event, sample, machine);
+
+	if (err == -ENOMEM && !session->is_refused) {
+		fn_error("not enough memory");
+		session->is_refused = true;
+	}
+	if (!session->is_refused)
+		return err;
+	/* After an error, the session would print a message of its own. */
+	session_done = 1;
+	return 0;
+}
+
+static int process_side_event(const struct perf_tool *tool, union perf_event *event,
+			      struct perf_sample *sample, struct machine *machine)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+
+	session->nr_changes++;
+	/* What perf record writes about threads that run already has no time. */
+	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
+	if (session->chains)
+		fn_chains__forget(session->chains);
+	if (event->header.type == PERF_RECORD_EXIT &&
+	    fn_streams__end_thread(session->streams, event->fork.tid))
+		return -ENOMEM;
+	return machine__process_event(machine, event, sample);
+}
+
+static int process_round(const struct perf_tool *tool, union perf_event *event,
+			 struct ordered_events *oe)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	const struct fn_options *options = session->options;
+	int err = perf_event__process_finished_round(tool, event, oe);
+
+	if (err || session->is_refused || !options->is_due(options->data))
+		return err;
+	/* The reason has been printed. */
+	session->is_refused = end_part(session, session->lost_records);
+	if (session->is_refused)
+		session_done = 1;
+	return 0;
+}
+
+/* Returns true if a loss is in another span of time. One without a time is in the first. */
+static bool is_loss_outside(const struct fn_session *session, const struct perf_sample *sample)
+{
+	return sample->time ? is_outside(session, sample) :
+			      session->ranges && session->ranges->start;
+}
+
+static int process_throttle(const struct perf_tool *tool, union perf_event *event,
+			    struct perf_sample *sample, struct machine *machine __maybe_unused)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	struct evsel *evsel = evlist__id2evsel_strict(session->session->evlist, event->throttle.id);
+	const struct fn_evsel *own = evsel ? evsel->priv : NULL;
+	const bool begins = event->header.type == PERF_RECORD_THROTTLE;
+
+	session->throttled += begins && !is_loss_outside(session, sample);
+	if (own && own->samples && begins)
+		own->samples->events[own->event].is_throttled = true;
+	/* Since Linux 6.16 the leader is named, whichever event samples. */
+	if (own && own->sampler && own->sampler->evsel != evsel && evsel__is_group_leader(evsel)) {
+		fn_streams__lose(session->streams);
+		return 0;
+	}
+	/* An inherited event ends with its thread, that of a CPU counts on. */
+	return fn_streams__throttle(session->streams, event->throttle.id,
+				    evsel && evsel->core.attr.inherit ? sample->tid : 0, begins);
+}
+
+/* Adds numbers, up to the largest one. */
+static u64 add_up(u64 a, u64 b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/*
+ * The kernel writes a record where a loss happens (with the id of an event). perf record reports
+ * lost samples once more at the end (without id and time).
+ */
+static void count_loss(struct fn_session *session, const struct perf_sample *sample, u64 id,
+		       u64 number)
+{
+	u64 *lost = !id ? &session->lost_samples :
+		    is_loss_outside(session, sample) ? &session->lost_outside :
+						       &session->lost_records;
+
+	*lost = add_up(*lost, number);
+	if (sample->time)
+		fn_streams__lose(session->streams);
+}
+
+/* With --stat, perf record writes the times of threads that end. */
+static int process_read(const struct perf_tool *tool, union perf_event *event,
+			struct perf_sample *sample, struct machine *machine __maybe_unused)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	struct evsel *evsel = evlist__id2evsel_strict(session->session->evlist, sample->id);
+	struct fn_evsel *own = evsel ? evsel->priv : NULL;
+	const struct perf_record_read *read = &event->read;
+
+	if (!own || !own->samples || has_counts(evsel) || !has_times(evsel) ||
+	    event->header.size < offsetof(struct perf_record_read, id))
+		return 0;
+	return fn_streams__add_times(session->streams, own, sample->id,
+				     evsel->core.attr.inherit ? read->tid : 0, read->time_enabled,
+				     read->time_running, own->times);
+}
+
+static int process_lost(const struct perf_tool *tool, union perf_event *event,
+			struct perf_sample *sample, struct machine *machine)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+
+	count_loss(session, sample, event->lost.id, event->lost.lost);
+	return perf_event__process_lost(tool, event, sample, machine);
+}
+
+static int process_lost_samples(const struct perf_tool *tool, union perf_event *event,
+				struct perf_sample *sample, struct machine *machine)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+
+	/* Samples that a BPF filter drops are unwanted, so they are not lost. */
+	if (!(event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF))
+		count_loss(session, sample, 0, event->lost_samples.lost);
+	return perf_event__process_lost_samples(tool, event, sample, machine);
+}
+
+static int process_feature(const struct perf_tool *tool, struct perf_session *session,
+			   union perf_event *event)
+{
+	struct fn_session *own = container_of(session->tool, struct fn_session, tool);
+	/* HEADER_LAST_FEATURE marks the end of the features. */
+	int err = event->feat.feat_id < HEADER_LAST_FEATURE ?
+		  perf_event__process_feature(tool, session, event) : 0;
+
+	own->is_newer |= event->feat.feat_id > HEADER_LAST_FEATURE;
+	/* In a pipe, a feature tells the CPU. */
+	free(own->cpu);
+	own->cpu = perf_env__describe_cpu(&session->header.env);
+	return err;
+}
+
+static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
+				 struct perf_session *session,
+				 union perf_event *event __maybe_unused)
+{
+	container_of(session->tool, struct fn_session, tool)->has_aux = true;
+	return 0;
+}
+
+/* CPU-wide events have a thread map with the pid -1. */
+static int process_thread_map(const struct perf_tool *tool __maybe_unused,
+			      struct perf_session *session, union perf_event *event)
+{
+	struct fn_session *own = container_of(session->tool, struct fn_session, tool);
+	const struct perf_record_thread_map *threads = &event->thread_map;
+
+	if (event->header.size >= sizeof(*threads) + sizeof(threads->entries[0]) && threads->nr)
+		own->is_of_tasks |= threads->entries[0].pid != (u64)-1;
+	return 0;
+}
+
+static void init_tool(struct perf_tool *tool, bool is_live)
+{
+	perf_tool__init(tool, /*ordered_events=*/true);
+	tool->sample		= take_sample;
+	tool->mmap		= process_side_event;
+	tool->mmap2		= process_side_event;
+	tool->comm		= process_side_event;
+	tool->namespaces	= process_side_event;
+	tool->cgroup		= process_side_event;
+	tool->fork		= process_side_event;
+	tool->exit		= process_side_event;
+	tool->ksymbol		= process_side_event;
+	tool->throttle		= process_throttle;
+	tool->unthrottle	= process_throttle;
+	tool->read		= process_read;
+	tool->lost		= process_lost;
+	tool->lost_samples	= process_lost_samples;
+	tool->attr		= perf_event__process_attr;
+	tool->event_update	= perf_event__process_event_update;
+	tool->feature		= process_feature;
+	tool->auxtrace_info	= process_auxtrace_info;
+	tool->thread_map	= process_thread_map;
+	tool->build_id		= perf_event__process_build_id;
+	tool->id_index		= perf_event__process_id_index;
+#ifdef HAVE_LIBTRACEEVENT
+	tool->tracing_data	= perf_event__process_tracing_data;
+#endif
+	if (is_live)
+		tool->finished_round	= process_round;
+	tool->ordering_requires_timestamps = true;
+	tool->dont_split_sample_group = true;
+	/* A sample that waits for its call chain would come after later ones. */
+	tool->merge_deferred_callchains = false;
+	tool->count_lost = true;
+	tool->count_lost_samples = true;
+}
+
+/* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
+static int add_cpus(struct fn_session *session, struct fn_table *table)
+{
+	u32 first = 0, core;
+	bool several = false;
+	struct evsel *evsel;
+	int err = 0;
+
+	if (!session->cpu)
+		return 0;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		core = is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
+		first = first ?: core;
+		several |= core && core != first;
+	}
+	if (!several)
+		return fn_table__add_cpu(table, session->cpu);
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		char *kind;
+
+		core = is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
+		if (!core || err)
+			continue;
+		if (asprintf(&kind, "%s pmu=%u", session->cpu, core) < 0)
+			return -ENOMEM;
+		err = fn_table__add_cpu(table, kind);
+		free(kind);
+	}
+	return err;
+}
+
+static int add_build(struct dso *dso, struct machine *machine __maybe_unused, void *data)
+{
+	char *path, *build = NULL, id[2 * BUILD_ID_SIZE + 1] = "";
+	int err = -ENOMEM;
+
+	/* perf loads a file to find the functions of samples in it. */
+	if (!dso__loaded(dso) || !dso__has_build_id(dso))
+		return 0;
+	for (size_t i = 0; i < min_t(size_t, dso__bid(dso)->size, BUILD_ID_SIZE); i++)
+		sprintf(id + 2 * i, "%02x", dso__bid(dso)->data[i]);
+	path = function_text__printable(dso__long_name(dso));
+	if (path && asprintf(&build, "%s\t%s", path, id) >= 0)
+		err = fn_table__add_build(data, build);
+	free(build);
+	free(path);
+	return err;
+}
+
+/*
+ * Returns true if the user has named the threads to record. Events that begin with a program are
+ * of it alone: it may have an option -t of its own.
+ */
+static bool has_named_threads(const struct fn_session *session)
+{
+	const struct perf_env *env = &session->session->header.env;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (evsel->core.attr.enable_on_exec)
+			return false;
+	}
+	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
+	     strcmp(env->cmdline_argv[i], "--"); i++) {
+		if (strstarts(env->cmdline_argv[i], "-t") ||
+		    strstarts(env->cmdline_argv[i], "--tid"))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if the recording lacks the threads and children that a task has started. */
+static bool lacks_children(const struct fn_session *session)
+{
+	struct evsel *evsel;
+
+	if (has_named_threads(session))
+		return false;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (is_sampler(evsel) && !evsel->core.attr.inherit)
+			return session->is_of_tasks;
+	}
+	return false;
+}
+
+static int finish(struct fn_session *session, u64 lost)
+{
+	struct fn_table *table = fn_session__table(session);
+	struct evlist *evlist = session->session->evlist;
+	int err = fn_windows__end_bursts(session);
+
+	fn_paths__choose(session->paths);
+	/* Idle streams of a live recording are forgotten. */
+	if (!err && !session->options->is_due)
+		err = fn_samples__scale(session, evlist, session->nr_tasks, table);
+	if (!err)
+		fn_windows__stretch(session, evlist);
+	err = err ?: fn_rows__finish(session->rows);
+	table->lost = lost - session->told_lost;
+	table->throttled = session->throttled;
+	table->lacks_children = lacks_children(session);
+	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
+	table->inlines = session->options->inlines;
+	err = err ?: add_cpus(session, table);
+	/* One perf record sees the same files, so top need not look. */
+	if (!err && !session->options->is_due)
+		err = machine__for_each_dso(&session->session->machines.host, add_build, table);
+	if (err)
+		fn_error("cannot make the table: not enough memory");
+	return err;
+}
+
+static void delete_session(struct fn_session *session)
+{
+	struct evsel *evsel;
+
+	while (session->symbols) {
+		struct row_symbol *symbol = session->symbols;
+
+		session->symbols = symbol->next;
+		map_symbol__exit(&symbol->ms);
+		free(symbol);
+	}
+	while (session->events) {
+		struct named_event *event = session->events;
+
+		session->events = event->next;
+		free(event);
+	}
+	for (unsigned int i = 0; i < session->nr_samplers; i++) {
+		free(session->samplers[i]->slots);
+		free(session->samplers[i]->counted);
+		free(session->samplers[i]);
+	}
+	free(session->samplers);
+	fn_streams__delete(session->streams);
+	fn_chains__delete(session->chains);
+	fn_rows__delete(session->rows);
+	fn_paths__delete(session->paths);
+	fn_table__exit(&session->span);
+	if (!IS_ERR_OR_NULL(session->session)) {
+		evlist__for_each_entry(session->session->evlist, evsel)
+			zfree(&evsel->priv);
+		perf_session__delete(session->session);
+	}
+	strlist__delete(session->ignored);
+	free(session->chain.frames);
+	free(session->places);
+	free(session->ranges);
+	free(session->cpu);
+	free(session);
+}
+
+/*
+ * Returns true if the file ends within its events, which perf would map nevertheless, or within the
+ * features of its header, which follow them.
+ */
+static bool is_cut(const struct perf_session *session)
+{
+	const struct perf_header *header = &session->header;
+	const unsigned int nr = bitmap_weight(header->adds_features, HEADER_FEAT_BITS);
+	u64 at = add_up(header->data_offset, header->data_size);
+	int fd = perf_data__fd(session->data);
+	struct stat st;
+
+	if (perf_data__is_pipe(session->data) || fstat(fd, &st))
+		return false;
+	if (at > (u64)st.st_size)
+		return true;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct perf_file_section section;
+
+		if (pread(fd, &section, sizeof(section), at) != sizeof(section))
+			return true;
+		if (header->needs_swap) {
+			section.offset = bswap_64(section.offset);
+			section.size = bswap_64(section.size);
+		}
+		if (add_up(section.offset, section.size) > (u64)st.st_size)
+			return true;
+		at += sizeof(section);
+	}
+	return false;
+}
+
+static struct fn_session *new_session(const struct fn_options *options, struct fn_table *table)
+{
+	struct fn_session *session = zalloc(sizeof(*session));
+	const bool has_chains = fn_by__is(options->by, FN_BY_CHILDREN);
+
+	if (!session)
+		return NULL;
+	session->options = options;
+	session->name = options->name;
+	session->table = table;
+	session->nr_changes = 1;
+	session->ignored = strlist__new(NULL, NULL);
+	session->places = calloc(1 << PLACES_BITS, sizeof(struct place));
+	session->streams = fn_streams__new();
+	session->rows = fn_rows__new(fn_session__table(session), options->by, options->inlines);
+	if (session->rows && has_chains)
+		session->chains = fn_chains__new(session->rows, options->stitch_lbr);
+	if (!session->ignored || !session->places || !session->streams || !session->rows ||
+	    (has_chains && !session->chains)) {
+		delete_session(session);
+		return NULL;
+	}
+	init_tool(&session->tool, options->is_due);
+	return session;
+}
+
+/* Returns true if a newer perf has written records or features that this one does not know. */
+static bool is_newer(const struct fn_session *session)
+{
+	/* Features from 128 on are those of simpleperf. */
+	return session->is_newer || session->session->has_unknown ||
+	       find_next_bit(session->session->header.adds_features, 128, HEADER_LAST_FEATURE) < 128;
+}
+
+static int refuse_newer(const struct fn_session *session)
+{
+	const char *recorded = session->session->header.env.version;
+	char *version = recorded ? function_text__printable(recorded) : NULL;
+
+	fn_error("%s: written by a newer perf%s%s: read it with that one", session->name,
+		 version ? ", version " : "", version ?: "");
+	free(version);
+	return -EINVAL;
+}
+
+/* Returns true, after a message, if nothing that was asked for is in the recording. */
+static bool refuse_kinds(const struct fn_session *session)
+{
+	const bool is_empty = strlist__empty(session->ignored);
+	const struct fn_source *source = session->options->source;
+
+	if (!session->has_set && (is_empty ? session->has_aux : !session->has_event)) {
+		fn_error("%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
+			 session->name, is_empty ?
+			 "AUX data (intel_pt, arm_spe), which has no" :
+			 "tracepoints, which have no");
+		return true;
+	}
+	if (source == &fn_branches && !session->paths) {
+		fn_error("%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
+			 session->name);
+		return true;
+	}
+	if (!session->has_set || (source == &fn_windows && !session->nr_samplers)) {
+		fn_error("%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
+			 session->name, source == &fn_windows ? "" :
+			 ", and no event that samples by itself and tells its period");
+		return true;
+	}
+	return false;
+}
+
+/* The groups of a recording without samples are known from its header. */
+static int add_idle_events(struct fn_session *session)
+{
+	struct evsel *evsel;
+	int err = 0;
+
+	if (session->has_set || session->is_refused)
+		return 0;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (!err && !evsel->priv && takes_samples(session, evsel) && !is_synthesized(evsel))
+			err = add_events(session, evsel, NULL, NULL);
+	}
+	return err;
+}
+
+static int process(struct fn_session *session)
+{
+	const struct fn_options *options = session->options;
+	struct perf_session *perf = session->session;
+	struct evsel *evsel;
+	int err;
+
+	/* From a pipe, the events come with the samples. */
+	evlist__for_each_entry(perf->evlist, evsel) {
+		if (takes_samples(session, evsel) && refuse_sampler(session, evsel))
+			return -EINVAL;
+	}
+	if (symbol__init(&perf->header.env) < 0)
+		return -1;
+	if (options->time &&
+	    perf_time__parse_for_ranges(options->time, perf, &session->ranges, &session->range_size,
+					&session->range_num) < 0) {
+		fn_error("cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
+			 options->time);
+		return -1;
+	}
+	err = is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
+	err = err ?: add_idle_events(session);
+	if (session->is_refused)
+		return -EINVAL;
+	if (err == -ENOMEM) {
+		fn_error("%s: not enough memory", session->name);
+		return err;
+	}
+	if ((err && !is_cut(perf) && is_newer(session)) || perf->has_unknown)
+		return refuse_newer(session);
+	/* If perf record was killed, top has what came before. */
+	if (err || (perf->is_cut && !options->is_due)) {
+		fn_error("%s: cannot be read to its end: the %s is cut short or damaged, record again",
+			 session->name, perf_data__is_pipe(perf->data) ? "pipe" : "file");
+		return -EINVAL;
+	}
+	/* A live recording may end before the first sample. */
+	if (options->is_due && strlist__empty(session->ignored))
+		return 0;
+	return refuse_kinds(session) ? -EINVAL : 0;
+}
+
+/* Says which events have taken turns on the counters, or may have. */
+static void note_turns(const struct fn_session *session)
+{
+	unsigned int nr_alone = 0;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+		const double *times = NULL;
+		double part;
+		char *event;
+
+		if (own && own->samples)
+			times = own->times;
+		else if (own && own->sampler && own->sampler->evsel == evsel &&
+			 own->sampler->set->is_complete)
+			times = own->sampler->times;
+		if (own && own->samples && is_alone(evsel) && !has_times(evsel) &&
+		    evsel->core.attr.type != PERF_TYPE_SOFTWARE)
+			nr_alone++;
+		part = times && times[0] > 0 && times[1] > 0 ? times[1] / times[0] : 1;
+		if (part > 1 / 1.005)
+			continue;
+		event = function_text__printable(evsel__name(evsel));
+		fn_warn("%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
+			session->name, event ?: "an event",
+			evsel->core.nr_members > 1 && own->sampler && own->sampler->set->is_complete ?
+			" with its group" : "",
+			100 * part);
+		free(event);
+	}
+	if (nr_alone > LEAST_COUNTERS)
+		fn_warn("%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
+			session->name, nr_alone);
+}
+
+static void note_ignored(struct fn_session *session)
+{
+	const char *separator = "";
+	struct str_node *name;
+
+	if (strlist__empty(session->ignored))
+		return;
+	pr_warning("perf functions: ignored: ");
+	strlist__for_each_entry(name, session->ignored) {
+		pr_warning("%s%s", separator, name->s);
+		separator = ", ";
+	}
+	pr_warning("\n");
+}
+
+/* Says whose sums were scaled by much. */
+static void note_scales(const struct fn_session *session, const struct fn_table *table)
+{
+	const char *separator = "";
+	char text[256] = "";
+	int length = 0;
+
+	for (unsigned int i = 0; table->is_scaled && i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++) {
+			char *event;
+
+			if (fabs(set->events[j].scale - 1) <= 0.05)
+				continue;
+			event = function_text__printable(set->events[j].name);
+			length += scnprintf(text + length, sizeof(text) - length, "%s%s by %.2f",
+					    separator, event ?: "an event", set->events[j].scale);
+			free(event);
+			separator = ", ";
+		}
+	}
+	if (length)
+		fn_warn("%s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s",
+			session->name, text);
+}
+
+/* A DSO whose functions stay addresses, for the same reason as those of others. */
+struct unnamed_dso {
+	enum dso_load_errno reason;
+	bool is_kernel;
+	struct dso *first;
+	unsigned int others;
+};
+
+static int find_unnamed(struct dso *dso, struct machine *machine __maybe_unused, void *data)
+{
+	struct unnamed_dso *unnamed = data;
+	const int reason = *dso__load_errno(dso);
+	const bool is_kernel = dso__kernel(dso) && !dso__is_kmod(dso);
+
+	if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND ||
+	    is_kernel != unnamed->is_kernel ||
+	    (reason != (int)unnamed->reason &&
+	     (reason != DSO_LOAD_ERRNO__CANNOT_READ_BUILDID ||
+	      unnamed->reason != DSO_LOAD_ERRNO__MISMATCHING_BUILDID)))
+		return 0;
+	if (unnamed->first)
+		unnamed->others++;
+	else
+		unnamed->first = dso;
+	return 0;
+}
+
+/* Says which files of this machine are not what was recorded. */
+static void note_unnamed(struct fn_session *session)
+{
+	static const struct {
+		enum dso_load_errno reason;
+		const char *text;
+	} reasons[] = {
+		{ DSO_LOAD_ERRNO__MISMATCHING_BUILDID, "is another build here" },
+		{ DSO_LOAD_ERRNO__OTHER_ARCH, "is for another architecture here" },
+		{ DSO_LOAD_ERRNO__OTHER_HOST,
+		  "was recorded on another host, without its build-id" },
+		{ DSO_LOAD_ERRNO__OTHER_KERNEL,
+		  "was recorded without its build-id, and is not known to be the running one" },
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(reasons); i++) {
+		struct unnamed_dso unnamed = {
+			.reason = reasons[i / 2].reason, .is_kernel = i % 2,
+		};
+		char *file, others[32] = "";
+
+		machine__for_each_dso(&session->session->machines.host, find_unnamed, &unnamed);
+		if (!unnamed.first)
+			continue;
+		if (unnamed.others)
+			scnprintf(others, sizeof(others), " (like %u more)", unnamed.others);
+		file = function_text__printable(dso__long_name(unnamed.first));
+		fn_warn("%s: %s%s %s, so its functions are addresses: %s", session->name,
+			file ?: "a file", others, reasons[i / 2].text, unnamed.is_kernel ?
+			"name its symbols with --kallsyms or --vmlinux" :
+			"name the folder of the recorded files with --symfs");
+		free(file);
+	}
+}
+
+const char *fn_options__filter(const struct fn_options *options)
+{
+	const struct {
+		const char *name, *value;
+	} filters[] = {
+		{ "comms", symbol_conf.comm_list_str }, { "dsos", symbol_conf.dso_list_str },
+		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
+		{ "symbols", symbol_conf.sym_list_str }, { "time", options->time },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		if (filters[i].value)
+			return filters[i].name;
+	}
+	return options->cpus ? "cpu" : NULL;
+}
+
+/* Makes the table of all that was read, or the last span. */
+static int end_session(struct fn_session *session)
+{
+	const struct fn_options *options = session->options;
+	u64 lost = session->lost_records;
+	char text[256];
+	int err;
+
+	note_ignored(session);
+	note_turns(session);
+	note_unnamed(session);
+	fn_paths__describe(session->paths, text, sizeof(text));
+	if (*text)
+		fn_warn("%s: %s", session->name, text);
+	if (!session->ranges || !session->ranges->start)
+		lost = max(lost, session->lost_samples - min(session->lost_samples,
+							     session->lost_outside));
+	if (options->is_due)
+		return end_part(session, lost);
+	err = options->span ? end_span(session, lost) : finish(session, lost);
+	if (!err)
+		note_scales(session, session->table);
+	return err ?: fn_table__settle(session->table);
+}
+
+int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table,
+		     struct fn_session **kept)
+{
+	struct fn_session *session = new_session(options, table);
+	int err;
+
+	if (!session) {
+		fn_error("%s: not enough memory", options->name ?: path);
+		return -ENOMEM;
+	}
+	session->name = options->name ?: path;
+	/* A missing addr2line must neither end perf by a signal nor be told for each file. */
+	if (options->inlines || fn_by__has(options->by, FN_BY_SRCLINE)) {
+		signal(SIGPIPE, SIG_IGN);
+		symbol_conf.addr2line_disable_warn = true;
+	}
+	session->data = (struct perf_data){
+		.path = path, .mode = PERF_DATA_MODE_READ, .force = options->force,
+	};
+	session->session = perf_session__new(&session->data, &session->tool);
+	if (IS_ERR(session->session)) {
+		/* The error has been printed. */
+		err = PTR_ERR(session->session);
+	} else {
+		session->cpu = perf_env__describe_cpu(&session->session->header.env);
+		err = process(session) ?: end_session(session);
+	}
+	if (err || !kept) {
+		delete_session(session);
+		return err;
+	}
+	if (!options->annotate) {
+		/* Freeing takes long, and the command ends soon. */
+		fn_sessions__delete(*kept);
+		*kept = NULL;
+	}
+	while (*kept)
+		kept = &(*kept)->next;
+	*kept = session;
+	return 0;
+}
+
+void fn_sessions__delete(struct fn_session *sessions)
+{
+	while (sessions) {
+		struct fn_session *next = sessions->next;
+
+		delete_session(sessions);
+		sessions = next;
+	}
+}
+
+static struct row_symbol *find_symbol(struct fn_session *session, const struct fn_row *row)
+{
+	struct row_symbol *symbol = session->symbols;
+
+	while (symbol && (!strstr(row->symbol, symbol->ms.sym->name) ||
+			  strcmp(function_text__base_name(row->dso),
+				 function_text__base_name(dso__long_name(map__dso(symbol->ms.map)))) ||
+			  (row->has_address && row->address != symbol->ms.sym->start) ||
+			  !symbol__annotation(symbol->ms.sym)->src))
+		symbol = symbol->next;
+	return symbol;
+}
+
+const char *fn_sessions__annotate(struct fn_session *sessions, const struct fn_row *row)
+{
+	struct hist_entry hist_entry = {};
+	struct row_symbol *symbol = NULL;
+	struct fn_session *session;
+	struct evsel *evsel;
+
+	if (!sessions)
+		return "a sums file has no code to annotate: open the recording";
+	for (session = sessions; session && !symbol; session = symbol ? session : session->next) {
+		symbol = find_symbol(session, row);
+		if (symbol)
+			break;
+	}
+	if (!symbol)
+		return "this row is not one function with a symbol and samples: choose another one";
+	if (!annotate_opts.objdump_path &&
+	    perf_env__lookup_objdump(&session->session->header.env, &annotate_opts.objdump_path))
+		return "no objdump for the recorded architecture: name one with --objdump";
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+
+		if (own && (own->sampler || own->samples))
+			break;
+	}
+	hist_entry.hists = evsel__hists(evsel);
+	hist_entry.thread = symbol->ms.thread;
+	hist_entry.ms = symbol->ms;
+	__hist_entry__tui_annotate(&hist_entry, &symbol->ms, evsel, NULL, NO_ADDR);
+	return NULL;
+}

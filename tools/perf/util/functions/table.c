@@ -1,0 +1,822 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The table of perf functions: rows, and the sums of their observations. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "../debug.h"
+#include "../hashmap.h"
+#include "../strlist.h"
+#include "../util.h"
+#include "functions.h"
+
+/* Sums of more than a million functions, each with five events; a crafted recording has more. */
+#define MOST_MEMORY	(4ULL << 30)
+
+const struct fn_source *const fn_sources[] = { &fn_branches, &fn_samples, &fn_windows, NULL };
+
+const struct fn_source *fn_source__find(const char *name)
+{
+	for (int i = 0; fn_sources[i]; i++) {
+		if (!strcmp(fn_sources[i]->name, name))
+			return fn_sources[i];
+	}
+	return NULL;
+}
+
+static size_t hash_row(long key, void *ctx __maybe_unused)
+{
+	const struct fn_row *row = (const struct fn_row *)key;
+
+	return str_hash(row->symbol) * 31 + str_hash(row->dso) +
+	       (row->has_address ? row->address : 0);
+}
+
+/* Rows without an address come first. */
+static int compare_rows(const struct fn_row *a, const struct fn_row *b)
+{
+	int ret = strcmp(a->symbol, b->symbol) ?: strcmp(a->dso, b->dso);
+
+	if (ret || (!a->has_address && !b->has_address))
+		return ret;
+	if (a->has_address != b->has_address)
+		return a->has_address ? 1 : -1;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static bool equal_rows(long key1, long key2, void *ctx __maybe_unused)
+{
+	return !compare_rows((const struct fn_row *)key1, (const struct fn_row *)key2);
+}
+
+void fn_table__init(struct fn_table *table)
+{
+	memset(table, 0, sizeof(*table));
+}
+
+static void free_events(struct fn_event *events, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		free(events[i].name);
+	free(events);
+}
+
+static void free_set(struct fn_set *set)
+{
+	free_events(set->events, set->nr_events);
+	free(set->groups);
+	free(set->total);
+	free(set->windows);
+	free(set->longs);
+	free(set);
+}
+
+static void free_row(struct fn_row *row)
+{
+	for (unsigned int i = 0; i < row->nr_sums; i++)
+		free(row->sums[i]);
+	free(row->sums);
+	free(row->symbol);
+	free(row->dso);
+	free(row);
+}
+
+static void forget_map(struct fn_table *table)
+{
+	hashmap__free(table->map);
+	table->map = NULL;
+}
+
+void fn_table__exit(struct fn_table *table)
+{
+	forget_map(table);
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		free_set(table->sets[i]);
+	for (size_t i = 0; i < table->nr_rows; i++)
+		free_row(table->rows[i]);
+	for (unsigned int i = 0; i < table->nr_cpus; i++)
+		free(table->cpus[i]);
+	free(table->sets);
+	free(table->rows);
+	free(table->cpus);
+	strlist__delete(table->builds);
+	fn_table__init(table);
+}
+
+/* Sorts an array of texts into which the last one was added, and drops it if it is there. */
+static int add_text(char ***texts, unsigned int *nr, const char *text)
+{
+	unsigned int i = 0;
+	char **all;
+
+	while (i < *nr && strcmp((*texts)[i], text) < 0)
+		i++;
+	if (i < *nr && !strcmp((*texts)[i], text))
+		return 0;
+	all = realloc(*texts, (*nr + 1) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	*texts = all;
+	memmove(all + i + 1, all + i, (*nr - i) * sizeof(*all));
+	all[i] = strdup(text);
+	if (!all[i]) {
+		memmove(all + i, all + i + 1, (*nr - i) * sizeof(*all));
+		return -ENOMEM;
+	}
+	++*nr;
+	return 0;
+}
+
+int fn_table__add_cpu(struct fn_table *table, const char *cpu)
+{
+	return add_text(&table->cpus, &table->nr_cpus, cpu);
+}
+
+int fn_table__add_build(struct fn_table *table, const char *build)
+{
+	int err;
+
+	table->builds = table->builds ?: strlist__new(NULL, NULL);
+	err = table->builds ? strlist__add(table->builds, build) : -ENOMEM;
+	return err == -EEXIST ? 0 : err;
+}
+
+/* Returns a bit for each vendor whose CPUs have counted. */
+static unsigned int vendors_of(const struct fn_table *table)
+{
+	unsigned int vendors = 0;
+
+	for (unsigned int i = 0; i < table->nr_cpus; i++)
+		vendors |= BIT(fn_cpu__vendor(table->cpus[i]));
+	return vendors & ~BIT(FN_VENDOR_UNKNOWN);
+}
+
+enum fn_vendor fn_table__vendor(const struct fn_table *table)
+{
+	const unsigned int vendors = vendors_of(table);
+
+	return hweight32(vendors) == 1 ? ffs(vendors) - 1 : FN_VENDOR_UNKNOWN;
+}
+
+int fn_set__find(const struct fn_set *set, const char *event)
+{
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		const char *name = set->events[i].name;
+
+		if (name == event || (*name == *event && !strcmp(name, event)))
+			return i;
+	}
+	return -1;
+}
+
+size_t fn_set__nr_values(const struct fn_set *set)
+{
+	const size_t nr = set->nr_events;
+
+	return set->source->is_joint ? nr + nr * (nr + 1) / 2 : (3 + FN_NR_BINS) * nr;
+}
+
+static size_t sums_size(const struct fn_set *set)
+{
+	return sizeof(struct fn_sums) + fn_set__nr_values(set) * sizeof(double);
+}
+
+static unsigned int product_place(unsigned int nr, unsigned int a, unsigned int b)
+{
+	const unsigned int first = min(a, b), second = max(a, b);
+
+	/* nr totals; then a row of nr products, one of nr - 1, ... */
+	return nr + first * nr - first * (first + 1) / 2 + second;
+}
+
+double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
+			unsigned int b)
+{
+	if (set->source->is_joint)
+		return sums->values[product_place(set->nr_events, a, b)];
+	return a == b ? sums->values[set->nr_events + a] : 0;
+}
+
+double fn_sums__number(const struct fn_set *set, const struct fn_sums *sums, unsigned int event)
+{
+	return set->source->is_joint ? sums->number : sums->values[2 * set->nr_events + event];
+}
+
+int fn_set__add_group(struct fn_set *set, const struct fn_group *group)
+{
+	struct fn_group *groups;
+
+	for (unsigned int i = 0; i < set->nr_groups; i++) {
+		const struct fn_group *own = &set->groups[i];
+
+		if (own->period == group->period && own->freq == group->freq &&
+		    own->window == group->window && own->burst == group->burst &&
+		    own->jitter == group->jitter && own->inherit == group->inherit)
+			return 0;
+	}
+	groups = realloc(set->groups, (set->nr_groups + 1) * sizeof(*groups));
+	if (!groups)
+		return -ENOMEM;
+	set->groups = groups;
+	groups[set->nr_groups++] = *group;
+	return 0;
+}
+
+static bool has_events(const struct fn_set *set, const struct fn_event *events, unsigned int nr)
+{
+	if (set->nr_events != nr)
+		return false;
+	for (unsigned int i = 0; i < nr; i++) {
+		if (strcmp(set->events[i].name, events[i].name))
+			return false;
+	}
+	return true;
+}
+
+static int compare_events(const void *one, const void *other)
+{
+	const struct fn_event *a = one, *b = other;
+
+	return strcmp(a->name, b->name);
+}
+
+static void merge_event(struct fn_event *event, const struct fn_event *other)
+{
+	event->is_precise &= other->is_precise;
+	event->is_throttled |= other->is_throttled;
+	event->is_stretched |= other->is_stretched;
+	event->is_scarce |= other->is_scarce;
+	if (fabs(other->scale - 1) > fabs(event->scale - 1))
+		event->scale = other->scale;
+}
+
+struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
+				 const struct fn_group *group, struct fn_event *events,
+				 unsigned int nr_events)
+{
+	struct fn_set **sets = realloc(table->sets, (table->nr_sets + 1) * sizeof(*sets));
+	struct fn_set *set = zalloc(sizeof(*set));
+
+	if (sets)
+		table->sets = sets;
+	if (!sets || !set) {
+		free(set);
+		return NULL;
+	}
+	set->source = source;
+	set->events = events;
+	set->nr_events = nr_events;
+	set->index = table->nr_sets;
+	set->is_complete = true;
+	set->is_recorded = true;
+	set->even = source->is_even ? set : NULL;
+	sets[table->nr_sets++] = set;
+	set->total = zalloc(sums_size(set));
+	set->windows = zalloc(sums_size(set));
+	set->longs = zalloc(sums_size(set));
+	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set : NULL;
+}
+
+static struct fn_set *find_set(const struct fn_table *table, const struct fn_source *source,
+			       const struct fn_event *events, unsigned int nr_events)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
+		if (!set->is_dropped && set->source == source && has_events(set, events, nr_events))
+			return set;
+	}
+	return NULL;
+}
+
+struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
+				     const struct fn_group *group, struct fn_event *events,
+				     unsigned int nr_events)
+{
+	struct fn_set *set;
+
+	qsort(events + 1, nr_events - 1, sizeof(*events), compare_events);
+	set = find_set(table, source, events, nr_events);
+	if (!set)
+		return fn_table__new_set(table, source, group, events, nr_events);
+	for (unsigned int i = 0; i < nr_events; i++)
+		merge_event(&set->events[i], &events[i]);
+	free_events(events, nr_events);
+	return fn_set__add_group(set, group) ? NULL : set;
+}
+
+struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
+				 const u64 *address)
+{
+	struct fn_row *row = zalloc(sizeof(*row)), **rows = table->rows;
+
+	if (table->nr_rows == table->nr_allocated) {
+		const size_t nr = table->nr_allocated ? 2 * table->nr_allocated : 64;
+
+		rows = realloc(table->rows, nr * sizeof(*rows));
+		if (rows) {
+			table->rows = rows;
+			table->nr_allocated = nr;
+		}
+	}
+	if (row) {
+		row->symbol = strdup(symbol);
+		row->dso = strdup(dso);
+		row->has_address = address;
+		row->address = address ? *address : 0;
+	}
+	if (!row || !rows || !row->symbol || !row->dso ||
+	    (table->map && hashmap__set(table->map, row, row, NULL, NULL))) {
+		if (row)
+			free_row(row);
+		return NULL;
+	}
+	rows[table->nr_rows++] = row;
+	return row;
+}
+
+/* Makes the map of the rows by name, which is only needed where tables meet. */
+static int make_map(struct fn_table *table)
+{
+	if (table->map)
+		return 0;
+	table->map = hashmap__new(hash_row, equal_rows, NULL);
+	if (IS_ERR(table->map)) {
+		table->map = NULL;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		if (hashmap__set(table->map, table->rows[i], table->rows[i], NULL, NULL))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct fn_row *fn_table__findnew_row(struct fn_table *table, const char *symbol, const char *dso,
+				     const u64 *address)
+{
+	struct fn_row key = {
+		.symbol = (char *)symbol, .dso = (char *)dso,
+		.has_address = address, .address = address ? *address : 0,
+	};
+	struct fn_row *row;
+
+	if (make_map(table))
+		return NULL;
+	return hashmap__find(table->map, &key, &row) ? row :
+	       fn_table__new_row(table, symbol, dso, address);
+}
+
+struct fn_row *fn_table__find_row(const struct fn_table *table, const struct fn_row *other)
+{
+	size_t first = 0, end = table->nr_rows;
+
+	while (first < end) {
+		const size_t middle = (first + end) / 2;
+		const struct fn_row *row = table->rows[middle];
+		const int ret = strcmp(row->symbol, other->symbol) ?: strcmp(row->dso, other->dso);
+
+		/* The first one of the name; without a symbol the address is the name. */
+		if (ret < 0 || (!ret && !*row->symbol && row->address < other->address))
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (first == table->nr_rows || strcmp(table->rows[first]->symbol, other->symbol) ||
+	    strcmp(table->rows[first]->dso, other->dso) ||
+	    (!*other->symbol && table->rows[first]->address != other->address))
+		return NULL;
+	return table->rows[first];
+}
+
+int fn_row__rename(struct fn_row *row, const char *symbol)
+{
+	char *own;
+
+	if (!strcmp(row->symbol, symbol))
+		return 0;
+	own = strdup(symbol);
+	if (!own)
+		return -ENOMEM;
+	free(row->symbol);
+	row->symbol = own;
+	return 0;
+}
+
+static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *row,
+					 const struct fn_set *set)
+{
+	const unsigned int nr = max(row->nr_sums, set->index + 1);
+	struct fn_sums **all = row->sums;
+
+	table->allocated += sums_size(set);
+	if (table->allocated > MOST_MEMORY) {
+		fn_error("the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
+		return NULL;
+	}
+	if (nr > row->nr_sums) {
+		all = realloc(row->sums, nr * sizeof(*all));
+		if (!all)
+			return NULL;
+		row->sums = all;
+		while (row->nr_sums < nr)
+			all[row->nr_sums++] = NULL;
+	}
+	all[set->index] = zalloc(sums_size(set));
+	return all[set->index];
+}
+
+struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
+				     const struct fn_set *set)
+{
+	return fn_row__sums(row, set) ?: new_sums(table, row, set);
+}
+
+void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
+		      double number)
+{
+	const unsigned int nr = set->nr_events;
+	double *product = sums->values + nr;
+
+	sums->number += number;
+	sums->independent++;
+	for (unsigned int i = 0; i < nr; i++) {
+		sums->values[i] += counts[i];
+		for (unsigned int j = i; j < nr; j++)
+			*product++ += counts[i] * counts[j];
+	}
+}
+
+int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
+		    const double *counts, double number)
+{
+	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
+
+	if (!sums)
+		return -ENOMEM;
+	fn_sums__observe(set, sums, counts, number);
+	return 0;
+}
+
+int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
+			  unsigned int event, double count, unsigned int distance)
+{
+	static const u8 bins[FN_FAR] = { 0, 1, 2, 3, 3, 4, 4, 4, 4 };
+	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
+	double *value;
+
+	if (!sums)
+		return -ENOMEM;
+	sums->number++;
+	sums->independent++;
+	value = &sums->values[event];
+	value[0] += count;
+	value[set->nr_events] += count * count;
+	value[2 * set->nr_events]++;
+	if (distance < FN_FAR)
+		value[(3 + bins[distance]) * set->nr_events] += count;
+	return 0;
+}
+
+static void add_sums(const struct fn_set *set, struct fn_sums *sums, const struct fn_sums *other)
+{
+	const size_t nr = fn_set__nr_values(set);
+
+	sums->number += other->number;
+	sums->independent += other->independent;
+	sums->begun += other->begun;
+	sums->ended += other->ended;
+	for (size_t i = 0; i < nr; i++)
+		sums->values[i] += other->values[i];
+}
+
+static bool is_empty(const struct fn_row *row)
+{
+	for (unsigned int i = 0; i < row->nr_sums; i++) {
+		const struct fn_sums *sums = row->sums[i];
+
+		if (sums && (sums->number || sums->begun || sums->ended))
+			return false;
+	}
+	return true;
+}
+
+bool fn_table__is_empty(const struct fn_table *table)
+{
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		if (!is_empty(table->rows[i]))
+			return false;
+	}
+	return true;
+}
+
+bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		if (set->source == source && !set->is_hidden && !set->is_dropped)
+			return true;
+	}
+	return false;
+}
+
+static int sort_rows(const void *one, const void *other)
+{
+	return compare_rows(*(struct fn_row *const *)one, *(struct fn_row *const *)other);
+}
+
+static int add_row(struct fn_table *table, struct fn_row *row, const struct fn_row *other,
+		   struct fn_set *const *sets)
+{
+	for (unsigned int i = 0; i < other->nr_sums; i++) {
+		struct fn_sums *sums;
+
+		if (!other->sums[i] || !sets[i])
+			continue;
+		sums = fn_row__findnew_sums(table, row, sets[i]);
+		if (!sums)
+			return -ENOMEM;
+		add_sums(sets[i], sums, other->sums[i]);
+	}
+	return 0;
+}
+
+/* A name that is unique in its DSO needs no address. */
+static void drop_addresses(struct fn_table *table)
+{
+	struct fn_row **rows = table->rows;
+
+	for (size_t i = 0, next; i < table->nr_rows; i = next) {
+		for (next = i + 1; next < table->nr_rows; next++) {
+			if (strcmp(rows[i]->symbol, rows[next]->symbol) ||
+			    strcmp(rows[i]->dso, rows[next]->dso))
+				break;
+		}
+		if (next == i + 1 && *rows[i]->symbol) {
+			rows[i]->has_address = false;
+			rows[i]->address = 0;
+		}
+	}
+}
+
+/* Frees rows without observations, and those that are the same as another one. */
+static int merge_rows(struct fn_table *table)
+{
+	size_t nr = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		struct fn_row *row = table->rows[i];
+		struct fn_row *last = nr ? table->rows[nr - 1] : NULL;
+
+		if (last && !compare_rows(last, row))
+			err = err ?: add_row(table, last, row, table->sets);
+		else
+			table->rows[nr++] = row;
+		if (nr && table->rows[nr - 1] != row)
+			free_row(row);
+	}
+	table->nr_rows = nr;
+	return err;
+}
+
+static void drop_empty(struct fn_table *table)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		if (is_empty(table->rows[i]))
+			free_row(table->rows[i]);
+		else
+			table->rows[nr++] = table->rows[i];
+	}
+	table->nr_rows = nr;
+}
+
+/* Deletes the sets that are not wanted, and their sums. */
+static void drop_sets(struct fn_table *table)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
+		for (size_t j = 0; j < table->nr_rows; j++) {
+			struct fn_row *row = table->rows[j];
+			struct fn_sums *sums = i < row->nr_sums ? row->sums[i] : NULL;
+
+			if (i < row->nr_sums)
+				row->sums[i] = NULL;
+			if (set->is_dropped)
+				free(sums);
+			else if (sums)
+				row->sums[nr] = sums;
+		}
+		if (set->is_dropped) {
+			free_set(set);
+			continue;
+		}
+		set->index = nr;
+		table->sets[nr++] = set;
+	}
+	table->nr_sets = nr;
+	for (size_t j = 0; j < table->nr_rows; j++)
+		table->rows[j]->nr_sums = min(table->rows[j]->nr_sums, nr);
+}
+
+int fn_table__settle(struct fn_table *table)
+{
+	const bool has_root = fn_by__is(table->by, FN_BY_CHILDREN);
+	int err;
+
+	forget_map(table);
+	drop_sets(table);
+	if (table->nr_rows)
+		qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
+	err = merge_rows(table);
+	drop_addresses(table);
+	drop_empty(table);
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		memset(table->sets[i]->total, 0, sums_size(table->sets[i]));
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		struct fn_row *row = table->rows[i];
+
+		row->index = i;
+		for (unsigned int j = 0; j < row->nr_sums; j++) {
+			if (row->sums[j] && (!has_root || fn_row__is(row, FN_ALL)))
+				add_sums(table->sets[j], table->sets[j]->total, row->sums[j]);
+		}
+	}
+	return err;
+}
+
+void fn_table__clear(struct fn_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
+		memset(set->windows, 0, sums_size(set));
+		memset(set->longs, 0, sums_size(set));
+		set->late = 0;
+		set->nr_late = 0;
+		for (size_t j = 0; j < table->nr_rows; j++) {
+			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+
+			if (sums && (sums->number || sums->begun || sums->ended))
+				memset(sums, 0, sums_size(set));
+		}
+	}
+	table->lost = 0;
+	table->throttled = 0;
+}
+
+static bool has_event(const struct fn_table *table, const char *name)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (fn_set__find(table->sets[i], name) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Events of one name may count different things on the CPUs of two vendors. */
+static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
+{
+	if (hweight32(vendors_of(a) | vendors_of(b)) < 2)
+		return false;
+	for (unsigned int i = 0; i < b->nr_sets; i++) {
+		const struct fn_set *set = b->sets[i];
+
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			if (!fn_event__is_portable(set->events[j].name) &&
+			    has_event(a, set->events[j].name))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A group without samples is not in a table, so one table may have more groups than the other. */
+static const char *refuse(const struct fn_table *a, const struct fn_table *b)
+{
+	const struct fn_table *less = a->nr_sets <= b->nr_sets ? a : b;
+	const struct fn_table *more = less == a ? b : a;
+
+	if (strcmp(a->by, b->by) || a->inlines != b->inlines)
+		return "its rows are of another kind (--by, --children, --inline)";
+	for (unsigned int i = 0; i < less->nr_sets; i++) {
+		const struct fn_set *set = less->sets[i];
+
+		if (!set->is_dropped && !find_set(more, set->source, set->events, set->nr_events))
+			return "it has other events or sources (name one with all groups first)";
+	}
+	if (differ_by_vendor(a, b))
+		return "an event of the same name counts something else on the CPU of another vendor";
+	return NULL;
+}
+
+static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *other)
+{
+	struct fn_event *events = calloc(other->nr_events, sizeof(*events));
+	struct fn_set *set;
+	bool is_new = !find_set(table, other->source, other->events, other->nr_events);
+
+	for (unsigned int i = 0; events && i < other->nr_events; i++) {
+		events[i] = other->events[i];
+		events[i].name = strdup(other->events[i].name);
+		if (!events[i].name)
+			return NULL;
+	}
+	set = events ? fn_table__findnew_set(table, other->source, other->groups, events,
+					     other->nr_events) : NULL;
+	for (unsigned int i = 1; set && i < other->nr_groups; i++) {
+		if (fn_set__add_group(set, &other->groups[i]))
+			return NULL;
+	}
+	if (!set)
+		return NULL;
+	set->is_complete &= other->is_complete;
+	set->is_recorded &= other->is_recorded;
+	set->is_hidden = other->is_hidden && (is_new || set->is_hidden);
+	add_sums(set, set->windows, other->windows);
+	add_sums(set, set->longs, other->longs);
+	set->late += other->late;
+	set->nr_late += other->nr_late;
+	return set;
+}
+
+static int add_texts(struct fn_table *table, const struct fn_table *other)
+{
+	struct str_node *build;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < other->nr_cpus; i++)
+		err = fn_table__add_cpu(table, other->cpus[i]);
+	if (!other->builds)
+		return err;
+	strlist__for_each_entry(build, other->builds)
+		err = err ?: fn_table__add_build(table, build->s);
+	return err;
+}
+
+static u32 sources_of(const struct fn_table *table)
+{
+	u32 bits = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		bits |= table->sets[i]->is_hidden || table->sets[i]->is_dropped ? 0 :
+			table->sets[i]->source->bit;
+	return bits;
+}
+
+static int add_table(struct fn_table *table, const struct fn_table *other)
+{
+	struct fn_set **sets = calloc(other->nr_sets ?: 1, sizeof(*sets));
+	int err = sets ? add_texts(table, other) : -ENOMEM;
+
+	for (unsigned int i = 0; !err && i < other->nr_sets; i++) {
+		if (other->sets[i]->is_dropped)
+			continue;
+		sets[i] = copy_set(table, other->sets[i]);
+		err = sets[i] ? 0 : -ENOMEM;
+	}
+	for (unsigned int i = 0; !err && i < other->nr_sets; i++) {
+		if (sets[i] && other->sets[i]->even)
+			sets[i]->even = sets[other->sets[i]->even->index];
+	}
+	for (size_t i = 0; !err && i < other->nr_rows; i++) {
+		const struct fn_row *from = other->rows[i];
+		struct fn_row *row = fn_table__findnew_row(table, from->symbol, from->dso,
+							   from->has_address ? &from->address : NULL);
+
+		err = row ? add_row(table, row, from, sets) : -ENOMEM;
+	}
+	free(sets);
+	table->lost += other->lost;
+	table->throttled += other->throttled;
+	table->lacks_children |= other->lacks_children;
+	table->is_scaled |= other->is_scaled;
+	table->unmapped = table->unmapped ?: other->unmapped;
+	return err;
+}
+
+const char *fn_table__add(struct fn_table *table, const struct fn_table *other)
+{
+	const char *reason = table->nr_sets && other->nr_sets ? refuse(table, other) : NULL;
+
+	if (reason)
+		return reason;
+	if (table->nr_sets && other->nr_sets)
+		table->is_partial |= sources_of(table) ^ sources_of(other);
+	table->is_partial |= other->is_partial;
+	if (!table->nr_sets) {
+		memcpy(table->by, other->by, sizeof(table->by));
+		table->inlines = other->inlines;
+	}
+	return add_table(table, other) ? "not enough memory" : NULL;
+}

@@ -1,0 +1,974 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables of what runs now: perf record writes to a pipe, and this process reads it.
+ *
+ * - perf record writes when a buffer is half full, or when a word comes through its control pipe:
+ *   this process sends it one for each part of the time from one table to the next.
+ * - The main thread reads. After a round of perf record it leaves the sums of what has come since
+ *   the round before, as a slice of time, if these are not too recent.
+ * - The other thread adds up the slices that a table covers, prints, and waits for keys and
+ *   signals. It does not touch the session that is being read.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include <internal/lib.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "../debug.h"
+#include "../mutex.h"
+#include "../term.h"
+#include "../time-utils.h"
+#include "functions.h"
+#include "text.h"
+
+/* This word goes through perf record's control pipe. It need not answer. */
+#define WORD		"ping\n"
+#define PARTS		4	/* from one table to the next */
+/* The newest slice grows until it covers one of this number of parts of the time of a table. */
+#define MOST_SLICES	16
+#define LINE_SIZE	64
+/* Size of the pipe from perf record in bytes: the most that each user may have, see pipe(7). */
+#define PIPE_SIZE	1048576
+/* If perf record and its command have not ended after this time, they are killed. */
+#define MOST_TO_END	(10 * NSEC_PER_SEC)
+/* timeout(1) sends its signal twice. Within this time, the second one does not count. */
+#define SAME_STOP	(NSEC_PER_SEC / 2)
+
+/* Without the cursor, and lines end at the margin. */
+#define ENTER_SCREEN	"\033[?1049h\033[?25l\033[?7l"
+#define LEAVE_SCREEN	"\033[?7h\033[?25h\033[?1049l"
+#define HOME		"\033[H"
+#define ERASE_LINE	"\033[K"
+#define ERASE_BELOW	"\033[J"
+#define REVERSE		"\033[7m"
+#define NORMAL		"\033[m"
+#define KEY_ESCAPE	0x1b
+#define KEY_DELETE	0x7f
+
+/* The keys and their actions. */
+static const struct command {
+	char key;
+	bool asks;	/* for an answer to this */
+	const char *text;
+} commands[] = {
+	{ 'd', true, "seconds from one table to the next" },
+	{ 'l', true, "seconds that a table covers (0: all since the start or since z)" },
+	{ 'z', false, "forget what was counted so far" },
+	{ 's', true, "column to sort by" },
+	{ 'e', true, "number of rows (0: all that fit)" },
+	{ 'f', true, "least share of a function, in percent" },
+	{ 'h', false, "these keys" },
+	{ 'q', false, "quit (or Q)" },
+};
+
+struct slice {
+	struct list_head node;
+	struct fn_table table;
+	u64 begin, end;
+};
+
+struct fn_top {
+	struct fn_top_options options;
+	pid_t child;		/* perf record */
+	int control;		/* its control pipe */
+	int event;		/* the main thread has something to say */
+	int signals;
+	int keys;		/* the keyboard, -1: none */
+	bool has_screen;
+	FILE *said;		/* by perf record */
+
+	/* Between the two threads; delay and last of the options, too. */
+	struct mutex mutex;
+	struct list_head slices;
+	u64 taken;		/* when the last sums were */
+	bool is_zeroed;		/* what comes next is older */
+	bool has_news;		/* since the table before */
+	bool is_unreadable;	/* what perf record writes */
+	bool is_unable;		/* to add up the sums */
+	bool has_ended;
+
+	struct fn_table total;
+	u64 begin, end;
+	unsigned int nr_tables;
+	u64 next_table, next_word;
+	bool is_stopping;
+	u64 stopped;		/* when it was first to end */
+	bool is_finished;	/* nothing more is to be printed */
+	bool has_told;		/* that nothing was chosen */
+	bool has_help;
+	int err;
+	const struct command *asking;	/* at the bottom of the screen */
+	char answer[LINE_SIZE];
+	char *message;
+	/* What is being written where there is no screen. */
+	char *text, *rest;
+	/* Messages, until there is no screen, which they would be written over. */
+	FILE *notes;
+	char *noted;
+	size_t noted_size;
+};
+
+/* For a process that ends in the middle of it. */
+static struct {
+	int fd;
+	pid_t pid;
+	bool is_changed, has_screen;
+	struct termios before;
+} terminal;
+
+static void restore_terminal(void)
+{
+	if (terminal.pid != getpid())
+		return;
+	if (terminal.has_screen)
+		writen(STDOUT_FILENO, LEAVE_SCREEN, strlen(LEAVE_SCREEN));
+	if (terminal.is_changed)
+		tcsetattr(terminal.fd, TCSANOW, &terminal.before);
+	terminal.has_screen = false;
+	terminal.is_changed = false;
+}
+
+static void restore_and_die(int sig)
+{
+	restore_terminal();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void set_terminal(const struct fn_top *top)
+{
+	struct termios silent;
+
+	if (top->keys >= 0 && !tcgetattr(top->keys, &silent)) {
+		if (!terminal.is_changed)
+			terminal.before = silent;
+		silent.c_lflag &= ~(ICANON | ECHO);
+		silent.c_cc[VMIN] = 0;
+		silent.c_cc[VTIME] = 0;
+		terminal.fd = top->keys;
+		terminal.is_changed = !tcsetattr(top->keys, TCSANOW, &silent);
+	}
+	terminal.has_screen = true;
+	writen(STDOUT_FILENO, ENTER_SCREEN, strlen(ENTER_SCREEN));
+}
+
+/*
+ * Slices: the main thread adds them, the other one adds them up.
+ */
+
+bool fn_top__is_due(void *data)
+{
+	struct fn_top *top = data;
+	bool is_due;
+
+	mutex_lock(&top->mutex);
+	/* The word that has made this round may be early. */
+	is_due = rdclock() - top->taken >= top->options.delay * NSEC_PER_SEC / (2 * PARTS);
+	mutex_unlock(&top->mutex);
+	return is_due;
+}
+
+static int add_table(struct fn_table *table, const struct fn_table *part)
+{
+	const char *reason = fn_table__add(table, part);
+
+	if (reason)
+		fn_error("top cannot go on: %s: start it again, with a shorter --last if it has run for long",
+			 reason);
+	return reason ? -EINVAL : 0;
+}
+
+static void drop_slice(struct slice *slice)
+{
+	list_del(&slice->node);
+	fn_table__exit(&slice->table);
+	free(slice);
+}
+
+static void forget(struct fn_top *top)
+{
+	struct slice *slice, *next;
+
+	list_for_each_entry_safe(slice, next, &top->slices, node)
+		drop_slice(slice);
+	fn_table__exit(&top->total);
+}
+
+/* Keeps a part, and drops slices that are too old. */
+static int add_slice(struct fn_top *top, struct fn_table *part, u64 begin, u64 end)
+{
+	const u64 last = top->options.last * NSEC_PER_SEC;
+	struct slice *newest = NULL, *slice, *next;
+
+	if (!list_empty(&top->slices))
+		newest = list_last_entry(&top->slices, struct slice, node);
+	if (newest && (!last || newest->end - newest->begin < last / MOST_SLICES)) {
+		newest->end = end;
+		return add_table(&newest->table, part) ?: fn_table__settle(&newest->table);
+	}
+	newest = malloc(sizeof(*newest));
+	if (!newest)
+		return -ENOMEM;
+	newest->table = *part;
+	newest->begin = begin;
+	newest->end = end;
+	fn_table__init(part);
+	list_add_tail(&newest->node, &top->slices);
+	list_for_each_entry_safe(slice, next, &top->slices, node) {
+		/* A slice is in the table with its greater part. */
+		u64 middle = slice->begin + (slice->end - slice->begin) / 2;
+
+		if (!last || slice == newest || end - middle <= last)
+			break;
+		drop_slice(slice);
+	}
+	return 0;
+}
+
+int fn_top__take(void *data, struct fn_table *table, u64 begin, u64 end)
+{
+	struct fn_top *top = data;
+	int err = 0;
+
+	mutex_lock(&top->mutex);
+	top->taken = rdclock();
+	if (!top->is_zeroed) {
+		top->has_news |= !fn_table__is_empty(table);
+		err = add_slice(top, table, begin, end);
+		top->is_unable = err;
+	}
+	top->is_zeroed = false;
+	mutex_unlock(&top->mutex);
+	return err;
+}
+
+/* Makes the table of all slices. */
+static int add_up(struct fn_top *top)
+{
+	struct slice *slice;
+	int err = 0;
+
+	fn_table__exit(&top->total);
+	mutex_lock(&top->mutex);
+	if (!list_empty(&top->slices))
+		top->begin = list_first_entry(&top->slices, struct slice, node)->begin;
+	list_for_each_entry(slice, &top->slices, node) {
+		top->end = slice->end;
+		err = err ?: add_table(&top->total, &slice->table);
+	}
+	mutex_unlock(&top->mutex);
+	/* A part that lacks a source only has no sample of it. */
+	top->total.is_partial = 0;
+	return err ?: fn_table__settle(&top->total);
+}
+
+/* Returns true if there is something new since the last time. */
+static bool take_news(struct fn_top *top)
+{
+	bool has_news;
+
+	mutex_lock(&top->mutex);
+	has_news = top->has_news;
+	top->has_news = false;
+	mutex_unlock(&top->mutex);
+	return has_news;
+}
+
+/*
+ * The screen
+ */
+
+/* Returns true if there are samples, but none that the user has chosen. */
+static bool lacks_chosen(const struct fn_top *top)
+{
+	return top->options.filter && top->end && fn_table__is_empty(&top->total);
+}
+
+/* Prints the line above the table. */
+static void print_status(const struct fn_top *top, FILE *fp)
+{
+	const struct fn_table *table = &top->total;
+	const char *what = "windows";
+	double nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->is_hidden)
+			continue;
+		nr += table->sets[i]->total->number;
+		if (table->sets[i]->source != &fn_windows)
+			what = "samples";
+	}
+	fprintf(fp, REVERSE "perf functions top: ");
+	if (lacks_chosen(top))
+		fprintf(fp, "no sample matches --%s yet", top->options.filter);
+	else if (!top->end)
+		fprintf(fp, "no samples yet");
+	else
+		fprintf(fp, "%.1f s, %.0f %s", (top->end - top->begin) / (double)NSEC_PER_SEC, nr,
+			what);
+	if (nr && top->options.filter)
+		fprintf(fp, " by --%s", top->options.filter);
+	if (table->lost)
+		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
+	if (table->throttled)
+		fprintf(fp, ", throttled %llu times", (unsigned long long)table->throttled);
+	if (top->is_stopping)
+		fprintf(fp, "  ending");
+	if (top->keys >= 0)
+		fprintf(fp, top->is_stopping ? "  q: at once" : "  h: help  q: quit");
+	fprintf(fp, NORMAL "\n");
+}
+
+/* Prints the table to a memory of its own, NULL if that cannot be. */
+static char *make_text(struct fn_top *top, const struct winsize *size)
+{
+	struct fn_screen screen = {
+		.begin = top->begin, .end = top->end, .width = size ? size->ws_col : 0,
+		.nr_rows = size ? max(size->ws_row - 3, 1) : 0,
+	};
+	char *text = NULL;
+	size_t length;
+
+	screen.fp = open_memstream(&text, &length);
+	if (!screen.fp)
+		return NULL;
+	top->err = top->options.print(top->options.data, &top->total, &screen);
+	fclose(screen.fp);
+	if (top->err)
+		zfree(&text);
+	return text;
+}
+
+/* Makes what the screen shows: the status, then the help or the table, and a question. */
+static char *make_screen(struct fn_top *top, const struct winsize *size)
+{
+	char *table = NULL, *all = NULL;
+	const char *line;
+	size_t length;
+	FILE *fp;
+
+	if (!top->has_help && !fn_table__is_empty(&top->total)) {
+		table = make_text(top, size);
+		if (!table)
+			return NULL;
+	}
+	fp = open_memstream(&all, &length);
+	if (!fp)
+		goto out;
+	fputs(HOME ERASE_LINE, fp);
+	print_status(top, fp);
+	for (size_t i = 0; top->has_help && i < ARRAY_SIZE(commands); i++)
+		fprintf(fp, ERASE_LINE "%c  %s\n", commands[i].key, commands[i].text);
+	line = table;
+	for (int i = 1; line && *line && i < size->ws_row - 1; i++) {
+		length = strcspn(line, "\n");
+		fprintf(fp, ERASE_LINE "%.*s\n", (int)length, line);
+		line += length + !!line[length];
+	}
+	fputs(ERASE_BELOW, fp);
+	if (top->asking || top->message)
+		fprintf(fp, "\033[%u;1H" ERASE_LINE, size->ws_row);
+	if (top->asking)
+		fprintf(fp, "%s: %s_", top->asking->text, top->answer);
+	else
+		fputs(top->message ?: "", fp);
+	fclose(fp);
+out:
+	free(table);
+	return all;
+}
+
+static void draw(struct fn_top *top)
+{
+	struct winsize size;
+	char *screen;
+
+	get_term_dimensions(&size);
+	screen = make_screen(top, &size);
+	if (screen)
+		writen(STDOUT_FILENO, screen, strlen(screen));
+	else
+		top->err = top->err ?: -ENOMEM;
+	free(screen);
+}
+
+/* Prepares a table where there is no screen, unless it is the same as before. */
+static void print(struct fn_top *top, bool has_news)
+{
+	if (lacks_chosen(top) && !top->has_told) {
+		fprintf(stderr,
+			"perf functions: no sample matches --%s yet: leave it out to see all rows\n",
+			top->options.filter);
+		top->has_told = true;
+	}
+	if (!has_news || top->err)
+		return;
+	top->text = make_text(top, NULL);
+	top->rest = top->text;
+	if (!top->text)
+		top->err = top->err ?: -ENOMEM;
+}
+
+/* Writes a part that a pipe takes at once, so that signals are seen even if nobody reads. */
+static void write_part(struct fn_top *top)
+{
+	size_t left = strlen(top->rest);
+	ssize_t written = write(STDOUT_FILENO, top->rest, min_t(size_t, left, PIPE_BUF));
+
+	if (written < 0 && errno != EINTR) {
+		top->err = -errno;
+		function_error_of_output(errno);
+		left = 0;
+	} else if (written > 0) {
+		top->rest += written;
+		left -= written;
+	}
+	if (!left)
+		zfree(&top->text);
+}
+
+static void end_child(const struct fn_top *top, int sig)
+{
+	/* It may have ended already. */
+	if (top->child > 0)
+		kill(top->child, sig);
+}
+
+/* Ends perf record, which ends its command. If that takes too long, both are killed. */
+static void stop(struct fn_top *top)
+{
+	const u64 now = rdclock();
+
+	if (!top->is_stopping) {
+		top->is_stopping = true;
+		top->stopped = now;
+		end_child(top, SIGINT);
+	} else if (now - top->stopped >= SAME_STOP) {
+		end_child(top, SIGKILL);
+	}
+}
+
+/* Draws the screen. After an error, top ends. */
+static void show(struct fn_top *top)
+{
+	if (top->has_screen && !top->err && !top->is_finished)
+		draw(top);
+	if (top->err && !top->is_stopping)
+		stop(top);
+}
+
+static void stop_and_show(struct fn_top *top)
+{
+	stop(top);
+	show(top);
+}
+
+/*
+ * Keys and signals
+ */
+
+/* Applies an answer; sets a message if it is invalid. */
+static void choose(struct fn_top *top, char key, const char *text)
+{
+	struct fn_top_options *options = &top->options;
+	const double least = key == 'd' ? FN_TOP_LEAST_DELAY : 0;
+	double value;
+	char *end;
+
+	if (key != 'd' && key != 'l') {
+		top->message = options->choose(options->data, &top->total, key, text);
+		return;
+	}
+	value = strtod(text, &end);
+	if (end == text || *end || !(value >= least && value <= FN_TOP_MOST_SECONDS)) {
+		if (asprintf(&top->message, "this takes a number of seconds from %g on", least) < 0)
+			top->message = NULL;
+		return;
+	}
+	mutex_lock(&top->mutex);
+	*(key == 'd' ? &options->delay : &options->last) = value;
+	mutex_unlock(&top->mutex);
+	top->next_table = min_t(u64, top->next_table,
+				rdclock() + (u64)(options->delay * NSEC_PER_SEC));
+	top->next_word = min(top->next_word, top->next_table);
+}
+
+/* Handles a character of an answer. */
+static void take_character(struct fn_top *top, char c)
+{
+	const struct command *command = top->asking;
+	size_t length = strlen(top->answer);
+
+	if (c == '\n' || c == '\r') {
+		top->asking = NULL;
+		if (length)
+			choose(top, command->key, top->answer);
+	} else if (c == KEY_ESCAPE) {
+		top->asking = NULL;
+	} else if (c == '\b' || c == KEY_DELETE) {
+		top->answer[max_t(size_t, length, 1) - 1] = '\0';
+	} else if (c >= ' ' && length + 1 < sizeof(top->answer)) {
+		top->answer[length] = c;
+		top->answer[length + 1] = '\0';
+	}
+}
+
+static void zero(struct fn_top *top)
+{
+	mutex_lock(&top->mutex);
+	forget(top);
+	top->end = 0;
+	top->is_zeroed = true;
+	top->taken = 0;
+	mutex_unlock(&top->mutex);
+	top->next_word = 0;
+}
+
+static void take_key(struct fn_top *top, char key)
+{
+	bool had_help = top->has_help;
+
+	zfree(&top->message);
+	if (top->asking) {
+		take_character(top, key);
+		return;
+	}
+	top->has_help = !had_help && (key == 'h' || key == '?');
+	if (key == 'q' || key == 'Q')
+		stop(top);
+	else if (key == 'z')
+		zero(top);
+	for (size_t i = 0; !had_help && i < ARRAY_SIZE(commands); i++) {
+		if (commands[i].key == key && commands[i].asks) {
+			top->asking = &commands[i];
+			top->answer[0] = '\0';
+		}
+	}
+}
+
+static void read_keys(struct fn_top *top, short events)
+{
+	char keys[LINE_SIZE];
+	ssize_t size = read(top->keys, keys, sizeof(keys));
+
+	/* A shell may have read what was typed while this was stopped. */
+	if (size <= 0 && !(events & POLLHUP) && (!size || errno != EIO))
+		return;
+	if (size <= 0) {
+		/* The terminal is gone. */
+		top->keys = -1;
+		if (!top->is_stopping)
+			stop(top);
+		return;
+	}
+	/* One key, such as an arrow, may be a sequence. */
+	if (size > 1 && keys[0] == KEY_ESCAPE)
+		size = 0;
+	for (ssize_t i = 0; i < size; i++)
+		take_key(top, keys[i]);
+	show(top);
+}
+
+static void read_signal(struct fn_top *top)
+{
+	struct signalfd_siginfo info;
+
+	if (read(top->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	switch (info.ssi_signo) {
+	case SIGWINCH:
+		show(top);
+		break;
+	case SIGTSTP:
+		restore_terminal();
+		raise(SIGSTOP);
+		break;
+	case SIGCONT:
+		/* Whatever has stopped it, a shell may have changed the terminal. */
+		if (top->has_screen && !top->is_finished)
+			set_terminal(top);
+		show(top);
+		break;
+	default:
+		stop_and_show(top);
+		break;
+	}
+}
+
+/*
+ * Time
+ */
+
+/* Lets perf record write what it has. */
+static void send_word(struct fn_top *top, u64 now)
+{
+	/* If the pipe is full it has enough to read. */
+	if (write(top->control, WORD, strlen(WORD)) < 0)
+		pr_debug("no word to perf record: %m\n");
+	top->next_word = now + top->options.delay * NSEC_PER_SEC / PARTS;
+}
+
+static void make_table(struct fn_top *top, u64 now)
+{
+	const u64 delay = top->options.delay * NSEC_PER_SEC;
+	const bool has_news = take_news(top);
+
+	top->next_table = max(top->next_table + delay, now + delay / PARTS);
+	top->err = add_up(top);
+	if (!top->has_screen)
+		print(top, has_news);
+	show(top);
+	top->nr_tables += has_news;
+	if (top->nr_tables && top->nr_tables == top->options.count && !top->is_stopping) {
+		top->is_finished = !top->has_screen;
+		stop_and_show(top);
+	}
+}
+
+/* Makes the last table, which stays on the screen. */
+static void finish(struct fn_top *top)
+{
+	const bool has_news = take_news(top);
+	struct winsize size;
+	char *text;
+
+	if (top->is_finished || top->err)
+		return;
+	top->is_finished = true;
+	top->err = add_up(top);
+	if (top->err)
+		return;
+	if (!top->has_screen) {
+		print(top, has_news);
+		return;
+	}
+	restore_terminal();
+	if (fn_table__is_empty(&top->total))
+		return;
+	get_term_dimensions(&size);
+	text = make_text(top, &size);
+	fputs(text ?: "", stdout);
+	fflush(stdout);
+	free(text);
+}
+
+static int milliseconds_to(u64 time, u64 now)
+{
+	return time > now ? (int)((time - now) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+/* Does what is due. Returns the milliseconds until the next thing is, or -1. */
+static int keep_time(struct fn_top *top)
+{
+	const u64 now = rdclock(), end = top->stopped + MOST_TO_END;
+
+	if (top->is_stopping && now < end)
+		return milliseconds_to(end, now);
+	if (top->is_stopping) {
+		end_child(top, SIGKILL);
+		if (top->text) {
+			top->err = -ETIMEDOUT;
+			function_error_of_output(ETIMEDOUT);
+			zfree(&top->text);
+		}
+		return -1;
+	}
+	if (now >= top->next_word)
+		send_word(top, now);
+	if (top->text)
+		return milliseconds_to(top->next_word, now);
+	if (now >= top->next_table)
+		make_table(top, now);
+	return milliseconds_to(min(top->next_word, top->next_table), now);
+}
+
+static void read_event(struct fn_top *top, bool *has_ended)
+{
+	bool is_unreadable;
+	u64 number;
+
+	if (read(top->event, &number, sizeof(number)) < 0)
+		return;
+	mutex_lock(&top->mutex);
+	*has_ended = top->has_ended;
+	is_unreadable = top->is_unreadable;
+	mutex_unlock(&top->mutex);
+	/* Nobody reads what perf record writes. */
+	if (is_unreadable && !top->is_stopping)
+		stop_and_show(top);
+}
+
+static void *show_tables(void *data)
+{
+	struct fn_top *top = data;
+	bool has_ended = false;
+
+	top->next_word = rdclock();
+	top->next_table = top->next_word + top->options.delay * NSEC_PER_SEC;
+	show(top);
+	while (!has_ended || top->text) {
+		struct pollfd fds[] = {
+			{ .fd = top->event, .events = POLLIN },
+			{ .fd = top->signals, .events = POLLIN },
+			{ .fd = top->keys, .events = POLLIN },
+			{ .fd = STDOUT_FILENO, .events = POLLOUT },
+		};
+		int timeout = keep_time(top);
+
+		if (!top->text)
+			fds[3].fd = -1;
+		if (poll(fds, ARRAY_SIZE(fds), timeout) <= 0)
+			continue;
+		if (fds[3].revents)
+			write_part(top);
+		if (fds[0].revents)
+			read_event(top, &has_ended);
+		/* First the keys: after a signal that stops this process, a shell may read them. */
+		if (fds[2].revents)
+			read_keys(top, fds[2].revents);
+		if (fds[1].revents)
+			read_signal(top);
+		if (has_ended && !top->text)
+			finish(top);
+	}
+	return NULL;
+}
+
+/*
+ * perf record
+ */
+
+static void run_child(struct fn_top *top, int out, const sigset_t *mask)
+{
+	const struct fn_top_options *options = &top->options;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	close(top->control);
+	if (dup2(out, STDOUT_FILENO) < 0)
+		exit(EXIT_FAILURE);
+	close(out);
+	exit(options->record(options->data, fileno(top->said), top->has_screen));
+}
+
+static int start_child(struct fn_top *top, const int control[2], const sigset_t *mask)
+{
+	int data[2];
+
+	if (pipe2(data, O_CLOEXEC))
+		return -errno;
+	/* With a large pipe, perf record rarely waits for this process. A small one works, too. */
+	fcntl(data[1], F_SETPIPE_SZ, PIPE_SIZE);
+	fflush(stdout);
+	fflush(stderr);
+	top->control = control[1];
+	top->child = fork();
+	if (top->child < 0)
+		return -errno;
+	if (!top->child) {
+		close(data[0]);
+		run_child(top, data[1], mask);
+	}
+	close(data[1]);
+	/* perf reads pipes from there only. */
+	if (dup2(data[0], STDIN_FILENO) < 0)
+		return -errno;
+	close(data[0]);
+	return 0;
+}
+
+/* Prints the messages of perf record, except how much it has written. */
+static void print_said(struct fn_top *top)
+{
+	size_t size = 0;
+	char *line = NULL;
+
+	rewind(top->said);
+	while (getline(&line, &size, top->said) >= 0) {
+		if (!strstarts(line, "[ perf record: "))
+			fputs(line, stderr);
+	}
+	free(line);
+}
+
+/* Returns the exit status of perf record, which is that of the command that it ran. */
+static int wait_for_child(struct fn_top *top)
+{
+	int status;
+
+	while (waitpid(top->child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -1;
+	}
+	top->child = 0;		/* its number may be that of another process soon */
+	if (top->is_stopping)
+		return 0;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	fn_error("top has ended, because perf record was killed: %s: start it again",
+		 strsignal(WTERMSIG(status)));
+	return 128 + WTERMSIG(status);
+}
+
+/* Returns true if perf record ends within a second, unless it cannot write any more. */
+static bool has_failed(const struct fn_top *top)
+{
+	siginfo_t info = {};
+
+	for (int tries = 0; tries < 100 && !info.si_pid; tries++) {
+		if (waitid(P_PID, top->child, &info, WEXITED | WNOHANG | WNOWAIT))
+			return true;
+		if (!info.si_pid)
+			usleep(USEC_PER_SEC / 100);
+	}
+	return info.si_pid && (info.si_code != CLD_KILLED || info.si_status != SIGPIPE);
+}
+
+/*
+ * All together
+ */
+
+static void catch_signals(sigset_t *signals, sigset_t *before)
+{
+	static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
+
+	sigemptyset(signals);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		sigaddset(signals, all[i]);
+	sigprocmask(SIG_BLOCK, signals, before);
+}
+
+static int begin(struct fn_top *top, const int control[2])
+{
+	sigset_t signals, before;
+	const char *term = getenv("TERM");
+	int said;
+
+	top->has_screen = !top->options.stdio && isatty(STDOUT_FILENO) && term &&
+			  strcmp(term, "dumb");
+	if (top->has_screen && isatty(STDIN_FILENO))
+		top->keys = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	said = memfd_create("perf record", MFD_CLOEXEC);
+	top->said = said < 0 ? NULL : fdopen(said, "w+");
+	top->notes = open_memstream(&top->noted, &top->noted_size);
+	top->event = eventfd(0, EFD_CLOEXEC);
+	catch_signals(&signals, &before);
+	top->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+	fcntl(control[1], F_SETFL, O_NONBLOCK);
+	if (!top->said || !top->notes || top->event < 0 || top->signals < 0)
+		return -errno;
+	return start_child(top, control, &before);
+}
+
+static void tell(struct fn_top *top, bool *what)
+{
+	const u64 one = 1;
+
+	mutex_lock(&top->mutex);
+	*what = true;
+	mutex_unlock(&top->mutex);
+	if (write(top->event, &one, sizeof(one)) < 0)
+		pr_debug("no wakeup: %m\n");
+}
+
+static void cannot_start(int err)
+{
+	fn_error("cannot start: %s: `ulimit -a` shows the limits", strerror(-err));
+}
+
+static int read_all(struct fn_top *top)
+{
+	siginfo_t info;
+	pthread_t thread;
+	int err;
+
+	if (top->has_screen) {
+		terminal.pid = getpid();
+		atexit(restore_terminal);
+		signal(SIGSEGV, restore_and_die);
+		signal(SIGBUS, restore_and_die);
+		signal(SIGABRT, restore_and_die);
+		set_terminal(top);
+	}
+	err = -pthread_create(&thread, NULL, show_tables, top);
+	if (err) {
+		restore_terminal();
+		cannot_start(err);
+		top->err = err;
+		/* perf record would wait for a reader. */
+		close(STDIN_FILENO);
+		stop(top);
+		return err;
+	}
+	debug_set_file(top->notes);
+	/* This closes stdin. A file that the other thread opens may then have its number. */
+	err = top->options.read(top->options.data, top);
+	if (err && !has_failed(top))
+		tell(top, &top->is_unreadable);
+	/* The other thread ends perf record. */
+	while (waitid(P_PID, top->child, &info, WEXITED | WNOWAIT) && errno == EINTR)
+		;
+	tell(top, &top->has_ended);
+	pthread_join(thread, NULL);
+	restore_terminal();
+	debug_set_file(stderr);
+	return err;
+}
+
+int fn_top__run(const struct fn_top_options *options, const int control[2])
+{
+	struct fn_top top = { .options = *options, .keys = -1 };
+	int err, read_err, status;
+
+	INIT_LIST_HEAD(&top.slices);
+	mutex_init(&top.mutex);
+	err = begin(&top, control);
+	if (err) {
+		cannot_start(err);
+		return -1;
+	}
+	read_err = read_all(&top);
+	status = wait_for_child(&top);
+	err = top.err;
+	print_said(&top);
+	fclose(top.notes);
+	/* A recording that the user has ended may be cut. */
+	if (top.is_stopping && !top.is_unreadable && !top.is_unable)
+		read_err = 0;
+	/* If perf record has failed, it has said why. */
+	if (err || (read_err && !status))
+		fputs(top.noted, stderr);
+	if (!err && !status)
+		err = read_err;
+	options->note(options->data, &top.total);
+
+	forget(&top);
+	mutex_destroy(&top.mutex);
+	fclose(top.said);
+	free(top.noted);
+	free(top.message);
+	/* Until here it has a reader: to write to it is no error if perf record has ended. */
+	close(control[0]);
+	close(control[1]);
+	close(top.event);
+	close(top.signals);
+	return err ? -1 : status;
+}

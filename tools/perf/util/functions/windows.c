@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Windows: intervals of a group that begin and end in one function and thread.
+ *
+ * - With alternate periods an interval is a window if it is nearer to the longest window than to the
+ *   shortest long interval. Without, each one is a window.
+ * - Nothing may be throttled or lost in it, and no other event of the group may have sampled. A
+ *   sample at address 0 is in no known function.
+ * - Windows of a burst in one function are adjacent and so not independent: they are one
+ *   observation.
+ * - With call chains, a window counts for all functions that were on the stack from its start to its
+ *   end: those of the frames that both chains have in common, from the root on.
+ * - All windows and all long intervals, in whatever function, tell what the interrupt adds that
+ *   begins each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../sample.h"
+#include "functions.h"
+
+/* The least part of a function's windows that must also end in it. */
+#define STAYS		0.9
+/* The first and the last window of a program may have one end elsewhere. */
+#define FEW_LEAVE	3
+/* Rates of windows that differ more from those of long intervals are those of interrupts, too. */
+#define MOST_ADDED	0.1
+
+/* Adds the burst to its rows. */
+static int flush(void *data, struct fn_stream *stream)
+{
+	struct fn_table *table = data;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < stream->nr_burst; i++)
+		err = fn_set__observe(table, stream->sampler->set, stream->burst[i], stream->sums,
+				      stream->windows);
+	stream->nr_burst = 0;
+	return err;
+}
+
+int fn_windows__end_bursts(struct fn_session *session)
+{
+	return fn_streams__for_each(fn_session__streams(session), flush,
+				    fn_session__table(session));
+}
+
+/* Returns how many frames are the same calls in both chains; the last ones may go on elsewhere. */
+static unsigned int nr_common(const struct fn_chain *a, const struct fn_chain *b)
+{
+	unsigned int nr = 0;
+
+	while (nr < a->nr && nr < b->nr && a->frames[nr].row == b->frames[nr].row) {
+		if (a->frames[nr].ip != b->frames[nr].ip)
+			return nr + 1;
+		nr++;
+	}
+	return nr;
+}
+
+static int reserve(struct fn_stream *stream, unsigned int nr)
+{
+	struct fn_row **rows;
+
+	if (nr <= stream->allocated)
+		return 0;
+	rows = realloc(stream->burst, nr * sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	stream->burst = rows;
+	stream->allocated = nr;
+	return 0;
+}
+
+/* Adds a window that counts for some rows; with @nr 0 for none, which ends a burst. */
+static int add_window(struct fn_table *table, struct fn_stream *stream, struct fn_row *const *rows,
+		      unsigned int nr, const double *counts)
+{
+	const unsigned int nr_events = stream->sampler->set->nr_events;
+	const bool goes_on = nr && nr == stream->nr_burst && stream->sampler->alternates &&
+			     !memcmp(rows, stream->burst, nr * sizeof(*rows));
+	int err = goes_on ? 0 : flush(table, stream);
+
+	if (err || reserve(stream, nr))
+		return -ENOMEM;
+	for (unsigned int i = 0; i < nr_events; i++)
+		stream->sums[i] = counts[i] + (goes_on ? stream->sums[i] : 0);
+	stream->windows = 1 + (goes_on ? stream->windows : 0);
+	if (nr)
+		memcpy(stream->burst, rows, nr * sizeof(*rows));
+	stream->nr_burst = nr;
+	return 0;
+}
+
+/* Counts a window that begins or ends in a row. */
+static int add_end(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
+		   bool begins)
+{
+	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
+
+	if (!sums)
+		return -ENOMEM;
+	sums->begun += begins;
+	sums->ended += !begins;
+	return 0;
+}
+
+static int copy_chain(struct fn_chain *chain, const struct fn_chain *from)
+{
+	if (from->nr > chain->allocated) {
+		struct fn_frame *frames = realloc(chain->frames, from->nr * sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		chain->frames = frames;
+		chain->allocated = from->nr;
+	}
+	memcpy(chain->frames, from->frames, from->nr * sizeof(*from->frames));
+	chain->nr = from->nr;
+	return 0;
+}
+
+/*
+ * Adds a window to the functions of its chain: it ends in each, begins in each of the chain before,
+ * and counts for those that both have. A recursion counts once, for its first frame.
+ */
+static int add_to_chain(struct fn_table *table, struct fn_stream *stream, struct fn_sample *sample,
+			bool is_same, const double *counts)
+{
+	const unsigned int common = is_same ? nr_common(&stream->last_chain, sample->chain) : 0;
+	struct fn_row **rows = calloc(sample->chain->nr + 1, sizeof(*rows));
+	const struct fn_set *set = stream->sampler->set;
+	unsigned int nr = 0;
+	int err = rows ? 0 : -ENOMEM;
+
+	table->stamp++;
+	for (unsigned int i = 0; !err && i < sample->chain->nr; i++) {
+		struct fn_row *row = sample->chain->frames[i].row;
+
+		if (row->stamp == table->stamp)
+			continue;
+		row->stamp = table->stamp;
+		err = add_end(table, set, row, /*begins=*/false);
+		if (i < common)
+			rows[nr++] = row;
+	}
+	table->stamp++;
+	for (unsigned int i = 0; !err && is_same && i < stream->last_chain.nr; i++) {
+		struct fn_row *row = stream->last_chain.frames[i].row;
+
+		if (row->stamp == table->stamp)
+			continue;
+		row->stamp = table->stamp;
+		err = add_end(table, set, row, /*begins=*/true);
+	}
+	err = err ?: add_window(table, stream, rows, nr, counts);
+	free(rows);
+	return err;
+}
+
+static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct fn_sample *sample,
+		      bool is_same, const double *counts)
+{
+	struct fn_row *begin = is_same ? stream->last_row : NULL;
+	const bool is_matched = begin == sample->row && !sample->is_nowhere && !sample->is_filtered;
+	int err = add_window(table, stream, &sample->row, is_matched, counts);
+
+	if (!err && begin && !stream->last_filtered)
+		err = add_end(table, stream->sampler->set, begin, /*begins=*/true);
+	if (!err && !sample->is_filtered)
+		err = add_end(table, stream->sampler->set, sample->row, /*begins=*/false);
+	return err;
+}
+
+/*
+ * A counter continues after its overflow until the handler reads it. The next interval is shorter
+ * by these events, unless nothing would remain of it.
+ */
+static void note_late(struct fn_stream *stream, const struct fn_sample *sample, bool is_window)
+{
+	const double period = sample->sample->period;
+	struct fn_set *set = stream->sampler->set;
+
+	/* The periods of lost samples are unknown. */
+	stream->has_no_late |= !period || (stream->seen && sample->is_broken) ||
+			       !(sample->evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD);
+	if (stream->has_no_late)
+		return;
+	if (stream->late >= period)
+		stream->late = 0;
+	stream->late += stream->counts[0] - period;
+	if (!is_window || stream->late < 0)
+		return;
+	set->late += stream->late;
+	set->nr_late++;
+}
+
+static int take_sample(struct fn_session *session, struct fn_sample *sample)
+{
+	struct fn_table *table = fn_session__table(session);
+	struct fn_stream *stream = sample->stream;
+	const struct fn_sampler *sampler = stream->sampler;
+	/* The interval of the first sample is unknown. */
+	const bool is_window = stream->seen &&
+			       (!sampler->alternates || stream->counts[0] < sampler->limit);
+	const bool counts_here = is_window && !stream->is_interrupted && !sample->is_outside;
+	const bool is_same = !sample->is_broken && stream->last_thread == sample->thread;
+	double counts[FN_MOST_EVENTS];
+	int err = 0;
+
+	if (sampler->alternates)
+		note_late(stream, sample, is_window);
+	memset(counts, 0, sampler->set->nr_events * sizeof(*counts));
+	for (unsigned int i = 0; i < sampler->nr; i++)
+		counts[sampler->slots[i]] += stream->counts[i];
+	if (!counts_here || (sample->chain && sample->is_filtered))
+		err = add_window(table, stream, NULL, 0, counts);
+	else if (sample->chain)
+		err = add_to_chain(table, stream, sample, is_same, counts);
+	else
+		err = add_to_row(table, stream, sample, is_same, counts);
+	/* An interrupt adds the same to an interval, whichever function is at its end. */
+	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
+	    (!is_window || counts_here))
+		fn_sums__observe(sampler->set, is_window ? sampler->set->windows : sampler->set->longs,
+				 counts, 1);
+	if (!err && sample->chain)
+		err = copy_chain(&stream->last_chain, sample->chain);
+	stream->last_row = sample->is_nowhere ? NULL : sample->row;
+	stream->last_filtered = sample->is_filtered;
+	stream->last_thread = sample->thread;
+	return err;
+}
+
+/*
+ * Scales the sums of groups that took turns on the counters to the time in which they were to count.
+ * Where windows are only a part of what was counted, they are as good without it.
+ */
+void fn_windows__stretch(struct fn_session *session, struct evlist *evlist)
+{
+	struct fn_table *table = fn_session__table(session);
+	struct evsel *evsel;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+		double times[2] = {};
+
+		evlist__for_each_entry(evlist, evsel) {
+			const struct fn_evsel *own = evsel->priv;
+
+			if (own && own->sampler && own->sampler->set == set &&
+			    own->sampler->evsel == evsel) {
+				times[0] += own->sampler->times[0];
+				times[1] += own->sampler->times[1];
+			}
+		}
+		if (!set->is_complete || !(times[1] > 0) || times[0] <= times[1])
+			continue;
+		for (unsigned int j = 0; j < set->nr_events; j++)
+			set->events[j].is_stretched |= times[0] >= 1.005 * times[1];
+		for (size_t j = 0; j < table->nr_rows; j++) {
+			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+
+			for (size_t k = 0; sums && k < fn_set__nr_values(set); k++)
+				sums->values[k] *= k < set->nr_events ? times[0] / times[1] :
+						   pow(times[0] / times[1], 2);
+		}
+	}
+}
+
+/* Returns true if windows have no length of their own, or more than twice the longest one. */
+static bool are_long(const struct fn_set *set)
+{
+	const struct fn_sums *windows = set->windows;
+	u64 longest = 0;
+
+	for (unsigned int i = 0; i < set->nr_groups; i++)
+		longest = max(longest, set->groups[i].window);
+	return !longest || windows->values[0] > 2.0 * longest * windows->number;
+}
+
+/*
+ * Returns how often a function is left in a window. A window begins and ends in a function by
+ * chance, with the function's part p of the samples. If calls begin and end at random times, a part
+ * p + (1 - p) k of the windows has both ends in the function. There k is the probability that
+ * nothing changed between the ends, and the function is left -(1 - p) log k times in a window.
+ */
+static double exits_in_window(const struct fn_set *set, const struct fn_sums *sums)
+{
+	double p = sums->ended / set->total->ended, k;
+
+	if (sums->begun - sums->number < FEW_LEAVE || p >= 1)
+		return 0;
+	k = fmax(sums->number / sums->begun - p, 0.5 / sums->begun) / (1 - p);
+	return (p - 1) * log(fmin(k, 1));
+}
+
+double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const struct fn_sums *sums = fn_row__sums(row, set);
+
+		if (set->source != &fn_windows || !set->nr_late || !set->windows->number)
+			continue;
+		*late = set->late / set->nr_late;
+		return sums ? exits_in_window(set, sums) * set->windows->number /
+			      set->windows->values[0] : 0;
+	}
+	return NAN;
+}
+
+/* Returns true if rates of all windows differ from those of the long intervals. */
+static bool are_disturbed(const struct fn_set *set, int y, int x)
+{
+	const struct fn_sums *all = set->windows, *longs = set->longs;
+	const double n = all->number, r = all->values[y] / all->values[x];
+	const double expected = longs->values[y] / longs->values[x];
+	double squares;
+
+	if (n < 2 || !(expected > 0) || !isfinite(r))
+		return false;
+	squares = fn_sums__product(set, all, y, y) - 2 * r * fn_sums__product(set, all, y, x) +
+		  r * r * fn_sums__product(set, all, x, x);
+	return fabs(r - expected) > fmax(MOST_ADDED * expected,
+					 3 * sqrt(fmax(squares, 0) * n / (n - 1)) / all->values[x]);
+}
+
+static const char *doubt(const struct fn_row *row, const struct fn_set *set, int y, int x)
+{
+	const struct fn_sums *sums = row ? fn_row__sums(row, set) : set->total;
+
+	if (!sums)
+		return NULL;
+	if (sums->number < STAYS * sums->begun)
+		return "leaves";
+	if (row && are_long(set) && exits_in_window(set, sums) > -log(STAYS))
+		return "long";
+	return are_disturbed(set, y, x) ? "interrupt" : NULL;
+}
+
+const struct fn_source fn_windows = {
+	.name		= "windows",
+	.title		= "windows",
+	.bit		= 1,
+	.is_joint	= true,
+	.sample		= take_sample,
+	.interval	= fn_value__ratio_interval,
+	.doubt		= doubt,
+};
