@@ -20,7 +20,6 @@ PROGRAMS = {
     "alternate_software": 26,
     "alternate_event": 18,
     "alternate_tasks": 13,
-    "quiet_windows": 20,
 }
 SELFTESTS = CHECK / "selftests"
 # compiler options that make a program ask the module for alternate periods

@@ -111,8 +111,3 @@ class Messages(unittest.TestCase):
             for path in (TOP / "patches").glob(f"**/{name}.patch"):
                 for figure in figures:
                     self.assertIn(figure, words(path))
-        opens = cost["opening"]["opens"]
-        letter = words(TOP / "patches/quiet/cover-letter")
-        self.assertIn(f"of the interrupt 3310 {opens['instructions']:.0f} ", letter)
-        self.assertIn(f" 64 bytes 198 {opens['lines of code']:.0f} ", letter)
-        self.assertIn(f" {executed['quiet unused']:.0f} in all instead of ", letter)
