@@ -11,7 +11,7 @@ import unittest
 from itertools import count, pairwise
 
 from tests.harness import perfdata as pw
-from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, run, words
+from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, words
 from tests.harness.machines import RECORD
 from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
 

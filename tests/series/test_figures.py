@@ -95,17 +95,12 @@ class Messages(unittest.TestCase):
     def test_cost(self):
         """The cost in the messages of the series is that of 6.12."""
         cost = figures_of("6.12")["cost"]
-        executed, switch = cost["instructions"], cost["switch"]
+        executed = cost["instructions"]
         for name, figures in {
             "alternate/core": (
                 f"{executed['unused']:.0f} instead of {executed['pristine']:.0f} instructions, "
                 f"{executed['used']:.0f} if the event alternates",
                 f"makes it {executed['stop-start']:.0f}.",
-            ),
-            "alternate-more/switch": (
-                f" no event {switch['none']} ",
-                f" exchanged {switch['plain']} ",
-                f",alt-period=300/u {switch['alternating']} ",
             ),
         }.items():
             for path in (TOP / "patches").glob(f"**/{name}.patch"):
