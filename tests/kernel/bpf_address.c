@@ -47,8 +47,8 @@ int main(void)
 		perror("bpf_address");
 		return 2;
 	}
-	for (volatile int i = 0; i < 1000000; i++)
-		;
+	for (int i = 0; i < 2000000; i++)
+		asm volatile("" : "+r" (i) : : "memory");
 	samples = page->data_head / sizeof(struct perf_event_header);
 	printf("%llu samples without an address\n", samples);
 

@@ -10,6 +10,7 @@ from tests.harness.pristine import IMAGE, pristine_kernel
 MINUTES = 2
 MACHINES = "arm64"
 
+
 class Arm64Selftest(machines.Selftest):
     ARCH = ARCH
 
