@@ -10,7 +10,7 @@ import re
 import unittest
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, in_guest
+from tests.harness.env import CHECK, in_guest, must
 
 MACHINES = "arm64 emulator"
 MINUTES = 5
