@@ -29,7 +29,7 @@ TESTS = $(if $(T),$(MAKE) machines MACHINES="$$($(PYTEST) --needs $(1) $(T))" &&
 CHECK_ARCHES := $(if $(T),,arm64 emulator)
 ALL_ARCHES := $(if $(T),,arm64 x86_64 riscv64 ppc64le emulator)
 # experiments with the core model
-MODELLED := cost resonance layout truth branches pictures
+MODELLED := cost resonance layout truth branches skid pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # these are for the guest's shell: make does not expand them

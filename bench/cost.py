@@ -6,11 +6,10 @@ overflows.c takes with and without an event is an exact count of instructions.
 It is divided into blocks; the median of them is one that neither the timer nor
 a kernel thread has interrupted.
 
-Four kernels are compared: Linux without the series, with it up to the topic
-quiet, with this and stop-start.patch, and with the whole series. stop-start.patch
-stops and starts the PMU on each overflow of an event that alternates, as RFC v2
-of the published series did (2024). All have the series' fix of arm_pmuv3, which
-has nothing to do with alternate periods. The module is measured on Linux without
+Three kernels are compared: Linux without the series, with it, and with it and
+stop-start.patch. This patch stops and starts the PMU on each overflow of an event
+that alternates, as RFC v2 of the published series did (2024). All have the series'
+fix of arm_pmuv3, which has nothing to do with alternate periods. The module is measured on Linux without
 the series and without this fix.
 
 The interrupt that opens a window is also measured in the machine with caches, where a plugin of
@@ -31,7 +30,7 @@ from typing import Any
 from bench.experiment import records
 from bench.guest import HERE, OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import ARCH, BUILD, LINUX, TOP, in_guest, must
+from tests.harness.env import ARCH, BUILD, TOP, in_guest, must
 from tests.harness.machines import BY_MODULE
 from tests.harness.pristine import CORE, IMAGE, keep_kernel, pristine_module
 
@@ -41,21 +40,15 @@ FIX = TOP / "patches/arm-pmu/leave-disabled-after-overflow.patch"
 # the arguments of overflows.c for each kernel: one overflow in 1000 instructions in all cases
 RUNS = {
     "pristine": {"pristine": "1000"},
-    "alternate": {
+    "series": {
         "unused": "1000",
         "used": "1500 500",
         "jitter": "1500 500 12",
     },
     "stop-start": {"stop-start": "1500 500"},
-    "series": {
-        "quiet unused": "1000",
-        "quiet used": "1500 500",
-        "quiet jitter": "1500 500 12",
-    },
 }
 # the same with the module loaded
 MODULE_RUNS = {"not used": "1000", "used": "1500 500", "jitter": "1500 500 12"}
-QUIET = "quiet/core.patch"
 PIPE = "perf bench sched pipe -l 5000"
 RECORD = "perf record -q -o /tmp/perf.data -e cycles/period=1000000000"
 SWITCHES = {
@@ -73,7 +66,6 @@ PROGRAM = "python3 -c 'print(sum(i * i % 7 for i in range(60000)))'"
 # instructions of the program, more than any window has and fewer than a long interval
 BETWEEN = 1000
 COUNTS = "instructions", "lines of code", "lines of data", "pages of data"
-GOALS = {"instructions": 1300, "lines of code": 100}
 LISTED = 25  # functions
 # what perf functions record without options costs
 PROGRAMS = {
@@ -202,25 +194,17 @@ def code_size(core: Path) -> int:
     )
 
 
-def before_quiet() -> str:
-    """The commit of the series before quiet windows."""
-    found = must("git", "-C", LINUX, "log", "-1", "--format=%H", f"--grep=^Patch: {QUIET}$")
-    return f"{found.strip()}~1"
-
-
 def measure() -> dict:
     """Builds and runs the kernels."""
     program("overflows")
-    before, alternate, stop_start = OUT / "before", OUT / "alternate", OUT / "stop-start"
+    before, stop_start = OUT / "before", OUT / "stop-start"
     keep_kernel(before, "pristine", FIX)
-    keep_kernel(alternate, before_quiet())
-    keep_kernel(stop_start, before_quiet(), HERE / "stop-start.patch")
+    keep_kernel(stop_start, "series", HERE / "stop-start.patch")
     series = BUILD / "kernel" / ARCH
     images = {
         "pristine": before / "Image",
-        "alternate": alternate / "Image",
-        "stop-start": stop_start / "Image",
         "series": series / "arch/arm64/boot/Image",
+        "stop-start": stop_start / "Image",
     }
 
     instructions, sizes, switch = {}, {}, {}
@@ -278,7 +262,6 @@ def report(result: dict) -> str:
             "Each instruction takes one nanosecond in the emulated machine. So the time of an "
             "overflow, from the interrupt to the return, is an exact count of its instructions. "
             "All kernels have the series' fix of arm_pmuv3 (topic arm-pmu), which any event needs. "
-            "Quiet windows come with a smaller handler of arm_pmuv3. "
             "Differences are those of the numbers before they were rounded. "
             "The second table is of the module, and of a kernel without that fix:"
         ),
@@ -289,9 +272,6 @@ def report(result: dict) -> str:
                 "unused": "with the series, the event does not alternate",
                 "used": "with the series, it alternates",
                 "jitter": "with the series, it alternates with jitter",
-                "quiet unused": "with the handler of the topic quiet, it does not alternate",
-                "quiet used": "with that handler, it alternates; no window is quiet",
-                "quiet jitter": "with that handler, it alternates with jitter",
                 "stop-start": "for comparison: the PMU is stopped and started on each overflow",
             },
         ),
@@ -321,10 +301,6 @@ def report(result: dict) -> str:
         f"| each thread has an event | {switch['plain before']} | {switch['plain']} |",
         f"| each thread has an event that alternates | | {switch['alternating']} |",
     ]
-    switched = """
-        The last two rows differ because the kernel lets the two threads exchange plain events, but
-        not events that alternate. It takes these off the PMU, and puts them on again.
-    """
     after = f"""
         For an event that does not alternate, the core executes one more load and one more branch.
         RFC v2 of the published series stopped and started the PMU on each overflow, which adds
@@ -334,7 +310,7 @@ def report(result: dict) -> str:
     return "\n".join(
         [
             *lines,
-            *("", prose(switched), "", prose(after)),
+            *("", prose(after)),
             *report_opening(result["opening"]),
             *report_default(result["default"]),
         ]
@@ -369,11 +345,6 @@ def report_opening(result: dict[str, Any]) -> list[str]:
     lines.append(f"|---|{'--:|' * len(COUNTS)}")
     for row, text in (("opens", "opens a window"), ("closes", "closes one")):
         lines.append(f"| {text} | {' | '.join(f'{result[row][name]:.0f}' for name in COUNTS)} |")
-    lines += ["", "| goal for the first | found | |", "|---|--:|---|"]
-    for name, goal in GOALS.items():
-        found = result["opens"][name]
-        met = "met" if round(found) <= goal else "not met"
-        lines.append(f"| at most {goal:,} {name} | {found:,.0f} | {met} |")
     lines += ["", "| function | instructions when a window opens |", "|---|--:|"]
     lines += [f"| `{name}` | {number:.0f} |" for name, number in result["functions"].items()]
     return lines

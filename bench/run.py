@@ -28,6 +28,8 @@ from tests.harness.env import BASE, LINUX, must
 USUAL = "table", "published", "accuracy", "cost", "resonance", "collect"
 # these run if they are named
 LONG = "layout", "truth", "branches"
+# this one judges perf; no document has its figures, and they are not kept
+JUDGES = ("skid",)
 PICTURES = "pictures"  # shows, measures nothing
 KEPT = TOP / "results" / f"{BASE}.json"
 # the paths of the tree that the figures depend on
@@ -158,7 +160,7 @@ def measure(names: list[str]) -> None:
 
 def main() -> None:
     usual = (*USUAL, PICTURES)
-    known = (*usual, *LONG)
+    known = (*usual, *LONG, *JUDGES)
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], epilog=f"experiments: {' '.join(known)}"
     )

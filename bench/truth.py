@@ -214,7 +214,10 @@ def within_chance(rows: Collection[dict], metric: str, times: float) -> Goal:
 
 
 def certainty(
-    rows: Collection[dict], metrics: Collection[str], marked_part: tuple[float, str]
+    rows: Collection[dict],
+    metrics: Collection[str],
+    marked_part: tuple[float, str],
+    least: float = COVERED,
 ) -> list[Goal]:
     """Intervals contain the truth, and at most this part of the values is marked."""
     number, marked, right = (
@@ -225,9 +228,9 @@ def certainty(
     most, name = marked_part
     return [
         (
-            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
+            f"at least {100 * least:.0f} % of the intervals without a mark contain the truth",
             f"{right} of {number - marked}, {100 * covered:.0f} %",
-            covered >= COVERED,
+            covered >= least,
         ),
         (
             f"at most {name} of the values are marked or missing",

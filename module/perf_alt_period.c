@@ -174,8 +174,6 @@ static int __init perf_alt_period_init(void)
 	}
 	if (err)
 		unregister_kprobe(&probe);
-	else
-		pr_info("perf_alt_period: windows are not quiet: only a kernel with the series writes the sample that opens one after it\n");
 
 	return err;
 }

@@ -32,6 +32,8 @@ from typing import IO
 TOP = Path(__file__).resolve().parent.parent
 BUILD = TOP / "build" / os.environ.get("BASE", "6.12")
 EMULATOR = TOP / "build/emulator"
+# when overflow interrupts come: at the end of a block of instructions, or cycles later
+SKID, BLOCK, MOST_SKID = "skid=", "block", 10000
 TIMED_OUT, DIED = 124, 125
 KVM = Path("/dev/kvm")
 PROBE_SECONDS = 5
@@ -129,10 +131,24 @@ def core_model(args: argparse.Namespace) -> list[str]:
     if args.model == "none":
         return []
     preset, *more = args.model.split(",")
-    words = [escaped(EMULATOR / "model.so"), f"preset={preset}", *more]
+    skids = [word.removeprefix(SKID) for word in more if word.startswith(SKID)]
+    words = [escaped(EMULATOR / "model.so"), f"preset={preset}"]
+    words += [word for word in more if not word.startswith(SKID)]
     if args.truth:
         words.append(f"truth={escaped(args.truth.resolve())}")
-    return ["-plugin", ",".join(words)]
+    return ["-plugin", ",".join(words), *late_interrupts(skids[-1] if skids else BLOCK)]
+
+
+def late_interrupts(skid: str) -> list[str]:
+    """Returns the options for a PMU whose interrupts come so many cycles after the overflow."""
+    if skid == BLOCK:
+        return []
+    if not skid.isdecimal() or int(skid) > MOST_SKID:
+        sys.exit(
+            f"vm: MODEL (--model) has {SKID}{skid}: say {BLOCK}, or a number up to {MOST_SKID}"
+        )
+    # QEMU takes interrupts between blocks
+    return ["-accel", "tcg,one-insn-per-tb=on", "-global", f"max-arm-cpu.pmu-skid={int(skid)}"]
 
 
 def last(lines: list[str]) -> list[str]:

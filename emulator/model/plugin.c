@@ -18,6 +18,7 @@
 #include <qemu-plugin.h>
 
 #include "core.h"
+#include "late.h"
 #include "truth.h"
 
 #define LINE 64
@@ -242,14 +243,18 @@ __attribute__((flatten)) static void enter_block(unsigned int index, void *block
 	struct block *block = block_, *before = vcpu->block;
 	uint64_t cycles = 0, pc = block->pc;
 
+	if (!vcpu->in_kernel)
+		late_step(vcpu->image, vcpu->core->cycles, pc, before && before->branch);
 	if (before) {
 		bool missed = leave_block(vcpu, before, pc);
 
 		if (before->branch)
 			cycles = branch(vcpu, before, missed, block);
 	}
-	if (vcpu->in_kernel && !is_kernel(pc))
+	if (vcpu->in_kernel && !is_kernel(pc)) {
 		cycles += resume_user(vcpu, block);
+		late_step(vcpu->image, vcpu->core->cycles, pc, true);
+	}
 	finish(index, vcpu, cycles + begin_block(vcpu, block));
 }
 
@@ -534,6 +539,8 @@ static bool parse_argument(const char *argument)
 					!(nr_records & (nr_records - 1)) ?
 				NULL :
 				"it is 0, 8, 16, 32 or 64";
+	} else if (!strcmp(pair[0], "late")) {
+		wrong = late_start(pair[1]);
 	} else if (!strcmp(pair[0], "truth")) {
 		truth_file = g_strdup(pair[1]);
 		wrong = NULL;
@@ -586,6 +593,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		return 1;
 	}
 	core_destroy(&core);
+	if (late_is_on() && kernel_argument) {
+		fail("late=FILE needs a core for each program: leave kernel=on out");
+		return 1;
+	}
 
 	vectors = g_array_new(false, false, sizeof(uint64_t));
 	boards = qemu_plugin_scoreboard_new(sizeof(struct board));

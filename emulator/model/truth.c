@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "late.h"
 #include "truth.h"
 
 /* An additional event: the instruction was not executed. */
@@ -151,6 +152,7 @@ static void count(struct image *image, struct insn *insn, unsigned int event, ui
 void core_record(void *image, void *insn, enum core_event event, uint64_t n)
 {
 	count(image, insn, event, n);
+	late_event(image, event, ((struct insn *)insn)->pc);
 }
 
 void truth_abort(struct image *image, struct block *block, uint64_t first)

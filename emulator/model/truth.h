@@ -62,6 +62,7 @@ struct block {
  *	    then; see interrupt_block()
  * @missed: whether that branch was predicted wrongly
  * @core: what it executes on, if that is a core of its own
+ * @late: its samples of a late PMU
  * @blocks: executions of each struct block, but for those that its owner counts
  * @insns: events of each struct insn
  */
@@ -71,6 +72,7 @@ struct image {
 	struct block *branch;
 	bool missed;
 	struct core *core;
+	struct late *late;
 	GHashTable *blocks, *insns;
 };
 

@@ -68,30 +68,6 @@ static inline int perf_alt_period_check(u64 period, u64 alt_period, u32 count,
 }
 
 /**
- * perf_alt_period_check_rate() - validate the samples against the limits
- * @freq: long intervals per second, 0 if their period is fixed
- * @count: windows after each long interval, 0 for one
- * @rate: the most samples per second
- * @tick: the number of samples in a tick with which an event is throttled
- *
- * A burst has a sample before its first window, and one after each.  If one of
- * them throttled the event, each burst would be cut in the same place.
- *
- * Return: 0 or -EINVAL.
- */
-static inline int perf_alt_period_check_rate(u64 freq, u32 count, u32 rate,
-					     u32 tick)
-{
-	u64 samples = 1ULL + max(count, 1U);
-
-	/* The first comparison keeps the product below 2^64. */
-	if (freq > rate || freq * samples > rate || samples >= tick)
-		return -EINVAL;
-
-	return 0;
-}
-
-/**
  * perf_alt_period_jitter() - draw an interval around its nominal length
  * @period: nominal length, valid as by perf_alt_period_check()
  * @jitter: width exponent, 0 for none
@@ -163,22 +139,17 @@ static inline u64 perf_alt_period_windows(u64 alt_period, u32 count)
 /**
  * perf_alt_period_first() - draw the first interval of an event with jitter
  * @period: the long period
- * @alt_period: the window
- * @count: windows after each long interval, 0 for one
- * @random: 64 uniformly distributed bits
+ * @random: 32 uniformly distributed bits
  *
- * Threads may end after one interval or less.  If the first one is of any
- * length up to that of a long interval and its windows, with equal
- * probability, the windows of many threads lie evenly over their lives.
+ * An event with jitter begins at a random place of a long interval.  So the
+ * windows of many tasks which end after one interval or less lie evenly over
+ * their lives.
  *
- * Return: the length of the interval, 1 to S64_MAX.
+ * Return: the length of the interval, 1 to @period.
  */
-static inline u64 perf_alt_period_first(u64 period, u64 alt_period, u32 count,
-					u64 random)
+static inline u64 perf_alt_period_first(u64 period, u32 random)
 {
-	u64 range = period + perf_alt_period_windows(alt_period, count);
-
-	return mul_u64_u64_shr(random, min_t(u64, range, S64_MAX), 64) + 1;
+	return mul_u64_u32_shr(period, random, 32) + 1;
 }
 
 /**

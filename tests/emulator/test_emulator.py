@@ -10,10 +10,10 @@ import re
 import unittest
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, in_guest
+from tests.harness.env import CHECK, in_guest, must
 
 MACHINES = "arm64 emulator"
-MINUTES = 4
+MINUTES = 5
 
 OUT = CHECK / "emulator"
 
@@ -153,6 +153,35 @@ class Leaders(Emulator):
                 self.assertEqual(min(late), 0)
                 # a stall adds many events at once
                 self.assertLess(max(late), {"stall_backend": 200, "instructions": 1}.get(event, 20))
+
+
+class Late(Emulator):
+    """MODEL=small,skid=N: overflow interrupts come N cycles late."""
+
+    # no instruction waits
+    LOOP = "mov x19, #20000; round: .rept 60; nop; .endr; subs x19, x19, #1; b.ne round"
+    # instructions behind the branch's target, with the next of which a branch is counted
+    PLACES = {"block": 0, 0: 1, 10: 11, 30: 31}
+
+    def test_the_instruction_and_the_cycle(self):
+        code = f".globl _start; _start: {self.LOOP}; mov x8, #93; svc #0\n"
+        words = "-nostdlib", "-static", "-x", "assembler", "-o", OUT / "late", "-"
+        must("aarch64-linux-gnu-gcc", *words, input=code, stdin=None)
+        names = must("aarch64-linux-gnu-nm", OUT / "late")
+        target = int(re.search(r"(\w+) t round", names)[1], 16)
+        record = "perf record -q -T -m 16M -e '{0}' -o /tmp/data ./late; cp /tmp/data late{1}\n"
+        commands = UNTHROTTLED + record.format("branches/period=101/u", 0)
+        commands += record.format("{cycles/period=1999/,stall}:uS", 1)
+        for skid, place in self.PLACES.items():
+            modelled(commands, "late", model=f"small,skid={skid}")
+            branches, cycles = (perfdata.read(OUT / f"late{n}").stream() for n in (0, 1))
+            with self.subTest(skid=skid):
+                self.assertEqual(len(branches), 20000 // 101)
+                # the branch predictor learns
+                self.assertEqual({(one.ip - target) // 4 for one in branches[3:]}, {place})
+                counts = [next(iter(one.values.values())) for one in cycles]
+                late = min(count - 1999 * number for number, count in enumerate(counts, 1))
+                self.assertEqual(late, int(skid if skid != "block" else 0))
 
 
 class Processors(Emulator):

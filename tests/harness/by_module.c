@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes a test program ask the module for alternate periods: link this file into it with
- * -Wl,--wrap=syscall,--wrap=access.
+ * -Wl,--wrap=syscall.
  *
  * The periods go where perf puts them for the module. Requests that the module cannot serve fail
- * with the error that perf gives. A test looks in sysfs for whether a PMU alternates; access() says
- * yes here.
+ * with the error that perf gives.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,11 +36,4 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 	}
 
 	return __real_syscall(number, &attr, b, c, d, e, f);
-}
-
-typeof(access) __real_access;
-
-int __wrap_access(const char *path, int mode)
-{
-	return strstr(path, "/caps/alt_period") ? 0 : __real_access(path, mode);
 }

@@ -454,17 +454,10 @@ static bool is_interval(const struct perf_event_attr *attr, __u64 period, __u64 
 	return period >= nominal - half && period <= nominal + half;
 }
 
-/* With jitter the first interval is drawn from 1 to the sum of the others. */
+/* With jitter the first interval is drawn from 1 to the long period. */
 static bool may_be_first(const struct perf_event_attr *attr, __u64 period, __u64 length)
 {
-	__u64 windows, count = attr->alternative_sample_count ?: 1;
-
-	if (!attr->jitter_alternate_period || !period)
-		return false;
-	if (__builtin_mul_overflow(attr->alternative_sample_period, count, &windows))
-		return true;
-
-	return period <= length || period - length <= windows;
+	return attr->jitter_alternate_period && period && period <= length;
 }
 
 static void check_sample(const __u64 *word)

@@ -2,19 +2,17 @@
 """The tests of the module for kernels that cannot be rebuilt, on any such kernel.
 
 A suite derives a class for a kernel, and tells how to boot it and make the module for it. The tests
-of recordings are those of test_recording.py. The selftest of the series tests the events;
-by_module.c moves its periods to where the module finds them.
+of recordings are those of test_recording.py.
 """
 
-import re
 import shutil
 import unittest
 from itertools import pairwise
 from pathlib import Path
 
 from tests.harness import perfdata
-from tests.harness.env import ARCH, in_guest, vm
-from tests.harness.machines import RECORD, TWO_CPUS, in_memory, make_selftest
+from tests.harness.env import in_guest
+from tests.harness.machines import RECORD
 
 LONG, WINDOW = 999700, 300
 GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
@@ -95,14 +93,6 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     share: Path
     OPTIONS: tuple[object, ...] = ()  # for scripts/vm.py
     COMMANDS = ""  # further commands with the module loaded
-    # selftests that need the series' kernel: signals, tasks that may not exchange events, bursts,
-    # frequencies, and jitter without a window
-    NOT = (
-        "sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst longest_burst"
-        " jitter_without_window frequency frequency_with_long_windows frequency_after_throttling"
-        " frequency_of_throttled_task"
-    )
-    SELFTESTS = 21  # the least number of the other tests
 
     @classmethod
     def make(cls) -> None:
@@ -217,18 +207,6 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     def test_event_of_a_sleeping_task(self):
         self.check_unloaded(self.periods("asleep"))
 
-    def test_selftest(self):
-        """Tests about hardware events and the system calls of any kernel."""
-        programs = "alternate_period", "alternate_event", "alternate_tasks"
-        make_selftest(self.share, ARCH, *programs, by_module=True)
-        options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
-        commands = " && ".join(in_memory(f"{name} {options}") for name in programs)
-        done = vm(f"insmod perf_alt_period.ko && {commands}", *self.OPTIONS, share=self.share)
-        lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertGreaterEqual(len(lines), self.SELFTESTS)
-        for line in lines:
-            self.assertRegex(line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{TWO_CPUS})", done.stdout)
 
     def test_kernel_does_not_complain(self):
         self.assertNotRegex((self.share / "dmesg").read_text(), COMPLAINTS)

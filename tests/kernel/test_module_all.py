@@ -118,9 +118,6 @@ class Kernel:
 
 class Debian(modules.Module):
     share = CHECK / "module-debian"
-    # Linux 6.1 does not open a group that samples counts and is inherited
-    NOT = modules.Module.NOT + " child_of_window thread_of_window ioc_period_and_children"
-    SELFTESTS = 18
 
     @classmethod
     def make(cls):

@@ -12,7 +12,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.harness import fuzz
-from tests.harness.env import ARCH, CHECK, must, vm
+from tests.harness.env import ARCH, CHECK, TOP, machine, must, vm
 from tests.harness.machines import PROGRAMS, make_selftest
 
 SLOW = True
@@ -60,10 +60,10 @@ exit $status
 """
 
 
-# Four samples at each tick, of which alternate periods need at least three to open; not so many
-# that they take all of the processor's time, and no fewer because this kernel needs long for each.
+# 16 samples at each tick, so that few windows are cut by a throttle; not so many that they take all
+# of the processor's time, and no fewer because this kernel needs long for each.
 RATE = """
-echo 1000 > /proc/sys/kernel/perf_event_max_sample_rate
+echo 4000 > /proc/sys/kernel/perf_event_max_sample_rate
 echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
 """
 
@@ -72,6 +72,11 @@ def setUpModule() -> None:
     must("make", "kernel", f"ARCH={ARCH}", "DEBUG=1")
     fuzz.build(SHARE)
     make_selftest(SHARE, ARCH, *PROGRAMS)
+    must(
+        *(machine(ARCH, "cross_compile") + "gcc", "-O2", "-Wall", "-Werror", "-static"),
+        *("-isystem", SHARE / "headers/usr/include"),
+        *("-o", SHARE / "bpf_address", TOP / "tests/kernel/bpf_address.c"),
+    )
 
 
 class Stress(unittest.TestCase):
@@ -98,6 +103,10 @@ class Stress(unittest.TestCase):
             len(PROGRAMS),
             output,
         )
+
+    def test_program_reads_no_stack(self):
+        """This kernel fills variables with a pattern, which a program must not see."""
+        self.assertRegex(self.guest("./bpf_address"), r"\d\d samples without an address")
 
     def test_one_processor(self):
         """The calls are the same in each run; machines run at once, one per processor."""

@@ -8,11 +8,10 @@ instruction at a time, without a PMU.
 import math
 import re
 import unittest
-from collections import Counter
 from itertools import count, pairwise
 
 from tests.harness import perfdata as pw
-from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, run, words
+from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, words
 from tests.harness.machines import RECORD
 from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
 
@@ -51,28 +50,12 @@ perf record -q -T --sample-cpu -o two-cpus.data -e '{cycles/period=99700,alt-per
 mv two-cpus.data /share
 """
 
-# Programs that come and go, so that a window often closes late, when its task leaves the CPU.
-ON_FOUR_CPUS = """
-cd /tmp
-cat > busy <<'END'
-for n in 1 2 3 4 5 6 7 8; do
-	i=0
-	while [ $i -lt 100 ]; do echo $i | cat > /dev/null; i=$((i + 1)); done &
-done
-benchmark --threads 4 --iterations 300 0 1 > /dev/null &
-wait
-END
-perf record -q -a -m 4M -o four-cpus.data -e '{cycles/period=49700,alt-period=20000/,instructions}:uS' -- sh busy
-mv four-cpus.data /share
-"""
-
 
 def setUpModule() -> None:
     for old in SHARE.glob("*"):
         old.unlink()
     in_guest(COMMANDS, share=SHARE, timeout=1800)
     in_guest(ON_TWO_CPUS, "--smp", 2, share=SHARE)
-    in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE)
 
 
 def read(name: str) -> pw.Contents:
@@ -101,30 +84,6 @@ class Alternation(unittest.TestCase):
         self.assertEqual((set(periods[::2]), set(periods[1::2])), ({LONG}, {WINDOW}))
         self.assertEqual(periods[1:], deltas(recording))
         self.assertEqual(stream[0].period, list(stream[0].values.values())[0])
-
-
-class Order(unittest.TestCase):
-    """The sample that opens a window is written when it closes."""
-
-    def test_perf_sorts_what_is_written_late(self):
-        """On a busy machine of four processors."""
-        path = SHARE / "four-cpus.data"
-        done = run(PERF, "report", "-D", "-i", path)
-        self.assertNotIn("out of order", done.stdout)
-        records = [
-            (cpu, int(time), int(place, 16))
-            for cpu, time, place in re.findall(
-                r"(?m)^(\d+) ([1-9]\d*) 0x([\da-f]+) \[0x[\da-f]+\]: PERF_RECORD_", done.stdout
-            )
-        ]
-        self.assertGreater(len(records), 10000)
-        times = [time for _, time, _ in records]
-        self.assertEqual(times, sorted(times))
-        late, newest = 0, Counter()
-        for cpu, _, place in records:
-            late += place < newest[cpu]
-            newest[cpu] = max(place, newest[cpu])
-        self.assertGreater(late, 100)
 
 
 class PlainProfile(unittest.TestCase):

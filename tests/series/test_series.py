@@ -9,8 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.env import BASE, BUILD, CHECK, IDENTITY, LINUX, SLOW, TOP, must, run
-from tests.harness.pristine import WALK, build_kernel, build_perf, held, pristine, work_tree
+from tests.harness import machines
+from tests.harness.env import (
+    ARCH,
+    BASE,
+    BUILD,
+    CHECK,
+    IDENTITY,
+    LINUX,
+    SLOW,
+    TOP,
+    machine,
+    must,
+    run,
+    vm,
+)
+from tests.harness.pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
 
 MINUTES = 6
 LOCK = "trees"
@@ -112,6 +126,26 @@ class Mails(unittest.TestCase):
                 git("checkout", "--quiet", "--force", "--detach", f"topic/{topic.name}")
                 files = git("diff", "--name-only", "pristine", "HEAD").split()
                 build(files)
+
+    def test_alternate_alone(self):
+        """With what it needs alone it builds without a warning, boots, and skips no selftest."""
+        if not SLOW:
+            self.skipTest("make check-all builds and boots it")
+        git("checkout", "--quiet", "--force", "--detach", "topic/alternate")
+        for arch in "arm64", "x86_64":
+            self.assertNotIn("warning:", build_kernel(arch))
+        must("make", "-C", WALK, f"O={CHECK}/alone-headers", "ARCH=arm64", "headers")
+        tests, name = WALK / "tools/testing/selftests/perf_events", "alternate_period"
+        must(
+            f"{machine(ARCH, 'cross_compile')}gcc",
+            *"-static -O2 -Wall -Werror -DSKID=0 -isystem".split(),
+            *(CHECK / "alone-headers/usr/include", "-o"),
+            *(CHECK / "share" / name, tests / f"{name}.c", "-lpthread"),
+        )
+        done = vm(machines.in_memory(name), "--kernel", BUILT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertGreaterEqual(len(re.findall(r"(?m)^ok \d+ \S+$", done.stdout)), 5)
+        self.assertNotIn("SKIP", done.stdout)
 
 
 def folders_of(files: list[str]) -> set[str]:

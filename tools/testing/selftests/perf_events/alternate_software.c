@@ -1,565 +1,348 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests alternate sample periods of software events, tracepoints, probes and breakpoints: the
- * periods in the samples are compared with the count of the event, which the samples carry, too.
+ * Tests alternate sample periods of software events, tracepoints, probes, breakpoints and clocks:
+ * the periods in the samples are compared with the count of the event, which the samples carry.
  */
 #define _GNU_SOURCE
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "alternate_software.h"
+#include "../kselftest_harness.h"
 
-#define DEVICES		"/sys/bus/event_source/devices/"
+/* counts nanoseconds, so that many intervals end at once */
+#define RUNTIME		"/sys/kernel/tracing/events/sched/sched_stat_runtime/id"
+#define DATA_SIZE	(512 * 1024)
+#define LONG		1000000LL	/* of a clock, in nanoseconds */
+#define WINDOW		130000LL
+#define SHORTEST	10000LL		/* period of a clock that the kernel allows */
 
-/* The offset of the raw data in a sample: after the value and its own size. */
-#define RAW		(sizeof(__u64) + sizeof(__u32))
+struct sample {
+	struct perf_event_header header;
+	__u64 period;
+	__u64 value;
+};
 
-/* The actions that make an event happen. */
-
-static char *region;
-static size_t touched, region_size;
-
-static void fault(void)
-{
-	if (touched == region_size) {
-		/* Start again with pages that are not there. */
-		madvise(region, region_size, MADV_DONTNEED);
-		touched = 0;
-	}
-	__atomic_store_n(region + touched, 1, __ATOMIC_RELAXED);
-	touched += getpagesize();
-}
-
-static bool page_faults(struct perf_event_attr *attr)
-{
-	region_size = 256 * getpagesize();
-	touched = 0;
-	region = mmap(NULL, region_size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	madvise(region, region_size, MADV_NOHUGEPAGE);
-
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_PAGE_FAULTS;
-	attr->exclude_kernel = 1;
-
-	return region != MAP_FAILED;
-}
-
-static __u32 watched[2];
-
-static void write_word(int i)
-{
-	__atomic_store_n(&watched[i], 1, __ATOMIC_RELAXED);
-}
-
-static void write_watched(void)
-{
-	write_word(0);
-}
-
-static bool breakpoint(struct perf_event_attr *attr)
-{
-	attr->type = PERF_TYPE_BREAKPOINT;
-	attr->bp_type = HW_BREAKPOINT_W;
-	attr->bp_addr = (unsigned long)&watched[0];
-	attr->bp_len = HW_BREAKPOINT_LEN_4;
-	/* exclude_kernel is not needed, and QEMU 10 has no such breakpoint on POWER. */
-
-	return true;
-}
-
-static void enter_system(void)
-{
-	syscall(__NR_getppid);
-}
-
-static bool tracepoint(struct perf_event_attr *attr)
-{
-	attr->type = PERF_TYPE_TRACEPOINT;
-	attr->config = read_number(TRACING "raw_syscalls/sys_enter/id", "%lld");
-
-	return attr->config != -1;
-}
-
-static void probed(void)
-{
-	asm volatile("nop; nop");
-}
-
-/* Returns the offset of a function in its file. */
-static long long file_offset(void *function)
-{
-	unsigned long begin, end, offset, address = (unsigned long)function;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	long long found = -1;
-	char line[4096];
-
-	while (maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx %*s %lx", &begin, &end, &offset) == 3 &&
-		    address >= begin && address < end)
-			found = address - begin + offset;
-	if (maps)
-		fclose(maps);
-
-	return found;
-}
-
-static bool user_probe(struct perf_event_attr *attr)
-{
-	attr->type = read_number(DEVICES "uprobe/type", "%lld");
-	attr->uprobe_path = (unsigned long)"/proc/self/exe";
-	attr->probe_offset = file_offset(probed);
-
-	return attr->type != -1;
-}
-
-FIXTURE(counting) {
+FIXTURE(event) {
 	struct perf_event_attr attr;
-	struct event event;
-	bool window;		/* the period of the next sample */
-	int windows;		/* of the current burst so far */
-	bool first;		/* the first interval, whose length jitter draws */
+	int fd;
+	struct perf_event_mmap_page *page;
+	__u64 position;		/* in the ring buffer, which never wraps here */
 	__u64 boundary;		/* count at the end of the last interval */
 };
 
-FIXTURE_VARIANT(counting) {
-	bool (*describe)(struct perf_event_attr *attr);
-	void (*happen)(void);
-};
+#define EVENT struct _test_data_event
 
-FIXTURE_VARIANT_ADD(counting, page_faults) {
-	.describe = page_faults,
-	.happen = fault,
-};
-
-FIXTURE_VARIANT_ADD(counting, breakpoint) {
-	.describe = breakpoint,
-	.happen = write_watched,
-};
-
-FIXTURE_VARIANT_ADD(counting, tracepoint) {
-	.describe = tracepoint,
-	.happen = enter_system,
-};
-
-FIXTURE_VARIANT_ADD(counting, uprobe) {
-	.describe = user_probe,
-	.happen = probed,
-};
-
-FIXTURE_SETUP(counting)
+static int read_number(const char *path)
 {
-	const char *why = common_attr(&self->attr);
-	struct perf_event_attr plain;
-	int err;
+	FILE *file = fopen(path, "r");
+	int number = -1;
+
+	return file && fscanf(file, "%d", &number) == 1 ? number : -1;
+}
+
+/* Opens the event of this thread; returns its descriptor. */
+static int event_open(EVENT *self)
+{
+	return syscall(__NR_perf_event_open, &self->attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Opens the event as self->attr says, and lets it count. */
+static void start(struct __test_metadata *_metadata, EVENT *self)
+{
+	if (self->page) {
+		munmap(self->page, getpagesize() + DATA_SIZE);
+		close(self->fd);
+	}
+	self->fd = event_open(self);
+	ASSERT_LE(0, self->fd);
+	self->position = 0;
+	self->boundary = 0;
+	self->page = mmap(NULL, getpagesize() + DATA_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, self->fd, 0);
+	ASSERT_NE(MAP_FAILED, self->page);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+}
+
+static int set_period(EVENT *self, __u64 period)
+{
+	return ioctl(self->fd, PERF_EVENT_IOC_PERIOD, &period) ? errno : 0;
+}
+
+static __u64 count(EVENT *self)
+{
+	__u64 count = 0;
+
+	return read(self->fd, &count, sizeof(count)) < 0 ? 0 : count;
+}
+
+/* Returns the next sample, or NULL. */
+static struct sample *poll_sample(EVENT *self)
+{
+	while (self->position < __atomic_load_n(&self->page->data_head, __ATOMIC_ACQUIRE)) {
+		struct sample *sample = (void *)self->page + self->page->data_offset +
+					self->position;
+
+		self->position += sample->header.size;
+		if (sample->header.type == PERF_RECORD_SAMPLE)
+			return sample;
+	}
+
+	return NULL;
+}
+
+static __u32 watched;
+
+static void write_watched(void)
+{
+	__atomic_store_n(&watched, 1, __ATOMIC_RELAXED);
+}
+
+static void fault(void)
+{
+	static char *page;
+
+	if (!page)
+		page = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(page, getpagesize(), MADV_DONTNEED);
+	__atomic_store_n(page, 1, __ATOMIC_RELAXED);
+}
+
+FIXTURE_VARIANT(event) {
+	__u32 type;
+	__u64 config;
+	void (*happen)(void);	/* NULL: it is a clock */
+};
+
+FIXTURE_VARIANT_ADD(event, page_faults) {
+	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, fault
+};
+
+FIXTURE_VARIANT_ADD(event, breakpoint) { PERF_TYPE_BREAKPOINT, 0, write_watched };
+FIXTURE_VARIANT_ADD(event, cpu_clock) { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK };
+FIXTURE_VARIANT_ADD(event, task_clock) { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK };
+
+/* Completes the attr; returns why the event does not open, or NULL. */
+static const char *prepare(EVENT *self, __u32 type, __u64 config, bool clock)
+{
+	struct perf_event_attr *attr = &self->attr;
+
+	attr->type = type;
+	attr->config = config;
+	if (type == PERF_TYPE_BREAKPOINT) {
+		attr->bp_type = HW_BREAKPOINT_W;
+		attr->bp_addr = (unsigned long)&watched;
+		attr->bp_len = HW_BREAKPOINT_LEN_4;
+	}
+	attr->exclude_kernel = config == PERF_COUNT_SW_PAGE_FAULTS;
+	attr->size = sizeof(*attr);
+	attr->sample_type = PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ;
+	attr->sample_period = clock ? LONG : 50;
+	attr->exclude_hv = 1;
+	attr->disabled = 1;
+	self->fd = event_open(self);
+	if (self->fd < 0)
+		return "no such event";
+	close(self->fd);
+	attr->alternative_sample_period = clock ? WINDOW : 3;
+
+	self->fd = event_open(self);
+	if (self->fd < 0 && errno == E2BIG)
+		return "kernel without alternate sample periods";
+	close(self->fd);
+
+	return NULL;
+}
+
+FIXTURE_SETUP(event)
+{
+	const char *why = prepare(self, variant->type, variant->config, !variant->happen);
 
 	if (why)
 		SKIP(return, "%s", why);
-	if (!variant->describe(&self->attr))
-		SKIP(return, "no such event");
-
-	plain = self->attr;
-	plain.alternative_sample_period = 0;
-	err = try_open(&plain);
-	if (err)
-		SKIP(return, "cannot open the event: %s", strerror(err));
 }
 
-FIXTURE_TEARDOWN(counting)
+FIXTURE_TEARDOWN(event)
 {
 }
 
-#define COUNTING struct _test_data_counting
-
-static void counting_start(struct __test_metadata *_metadata, COUNTING *self)
-{
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	self->first = true;
-	self->window = false;
-	self->boundary = 0;
-}
-
-/* Expects each sample exactly when its interval ends, and intervals that alternate. */
-static void expect_next(struct __test_metadata *_metadata, COUNTING *self,
-			void (*happen)(void))
+/* Expects the end of whole rounds: exactly there, or for clocks later now and then. */
+static void expect_alternation(struct __test_metadata *_metadata, EVENT *self,
+			       void (*happen)(void), __u64 period, __u64 window)
 {
 	struct perf_event_attr *attr = &self->attr;
-	__u64 nominal = self->window ? attr->alternative_sample_period :
-				       attr->sample_period;
-	__u64 width = attr->jitter_alternate_period ?
-		      1ULL << attr->jitter_alternate_period : 0;
+	int round = window ? 1 + (attr->alternative_sample_count ?: 1) : 1, exact = 0, i;
+	__u64 width = (1ULL << attr->jitter_alternate_period) & ~1ULL;
 	struct timespec moment = { .tv_nsec = 1 };
-	struct sample *sample;
-	int happened = 0;
 
-	if (width > nominal / 2)
-		width = nominal / 2;
+	for (i = 0; i < 40; i++) {
+		__u64 nominal = i % round ? window : period;
+		__u64 half = width < nominal / 2 ? width : nominal / 2;
+		struct sample *sample;
 
-	while (!(sample = event_sample(&self->event))) {
-		ASSERT_GT(10 * nominal, happened);
-		/* Leave the CPU in all places of an interval. */
-		if (happened++ % 7 == 0)
-			nanosleep(&moment, NULL);
-		happen();
+		for (int events = 0; !(sample = poll_sample(self)); events++) {
+			/* Leave the CPU in all places of an interval. */
+			if (happen && events % 7 == 0)
+				nanosleep(&moment, NULL);
+			if (happen)
+				happen();
+		}
+		/* Jitter draws the first interval. */
+		EXPECT_GE(nominal + half, sample->period);
+		EXPECT_LE(i || !half ? nominal - half : 1, sample->period);
+		/* A timer may be late, or may have counted a little more when it was taken off. */
+		EXPECT_LE(self->boundary + sample->period, sample->value + (happen ? 0 : SHORTEST));
+		exact += self->boundary + sample->period == sample->value;
+		self->boundary = happen ? sample->value : self->boundary + sample->period;
 	}
-
-	if (self->first && width) {
-		EXPECT_LE(1, sample->period);
-		EXPECT_GE(nominal + attr->alternative_sample_period, sample->period);
-	} else {
-		EXPECT_GE(sample->period, nominal - width);
-		EXPECT_LE(sample->period, nominal + width);
-	}
-	EXPECT_EQ(sample->value[0], self->boundary + sample->period);
-
-	self->boundary = sample->value[0];
-	self->windows = self->window ? self->windows + 1 : 0;
-	self->window = self->windows < (attr->alternative_sample_count ?: 1);
-	self->first = false;
+	EXPECT_LE(happen ? i : 0, exact);
+	if (!happen && window)
+		EXPECT_GT(LONG, count(self) - self->boundary);
 }
 
-TEST_F(counting, alternates)
+TEST_F(event, alternates)
 {
 	static const struct {
-		__u64 period, window;
+		__u64 period, window;	/* of the attr */
+		__u64 nominal[2];	/* of the samples */
 		__u32 count, jitter;
-	} any[] = {
-		{ 50, 3 },
-		{ 50, 3, .count = 5 },
-		{ 1, 1 },
-		{ 40, 20, .jitter = 4 },
+		bool freq;
+	} events[] = {
+		{ 50, 3, { 50, 3 } },
+		{ 50, 3, { 50, 3 }, 5 },
+		{ 1, 1, { 1, 1 } },
+		{ 40, 20, { 40, 20 }, 0, 4 },
+	}, clocks[] = {
+		{ LONG, WINDOW, { LONG, WINDOW } },
+		{ LONG, 300, { LONG, SHORTEST } },
+		{ 300, 0, { SHORTEST, 0 } },
+		/* A long interval and its window take as long as the frequency says. */
+		{ 1000, WINDOW, { LONG - WINDOW, WINDOW }, 0, 0, true },
 	};
 
-	for (int i = 0; i < ARRAY_SIZE(any); i++) {
-		self->attr.sample_period = any[i].period;
-		self->attr.alternative_sample_period = any[i].window;
-		self->attr.alternative_sample_count = any[i].count;
-		self->attr.jitter_alternate_period = any[i].jitter;
-		counting_start(_metadata, self);
-		for (int k = 0; k < 40; k++)
-			expect_next(_metadata, self, variant->happen);
-		event_close(&self->event);
-	}
-}
-
-/* The new period begins with the next event, whatever interval it cuts off. */
-TEST_F(counting, ioc_period_in_each_interval)
-{
-	counting_start(_metadata, self);
-	for (int samples = 4; samples < 6; samples++) {
-		for (int i = 0; i < samples; i++)
-			expect_next(_metadata, self, variant->happen);
-
-		variant->happen();
-		self->attr.sample_period += 10;
-		ASSERT_EQ(0, event_set_period(&self->event, self->attr.sample_period));
-		EXPECT_EQ(NULL, event_sample(&self->event));
-		self->boundary = event_count(&self->event);
-		/* Reading the counter is an event for some tracepoints. */
-		self->boundary -= self->attr.type == PERF_TYPE_TRACEPOINT;
-		self->first = true;
-		self->window = false;
-	}
-	for (int i = 0; i < 6; i++)
-		expect_next(_metadata, self, variant->happen);
-	EXPECT_EQ(EINVAL, event_set_period(&self->event, 0));
-	event_close(&self->event);
-}
-
-/* The same without alternation, where PERF_SAMPLE_PERIOD cannot be used. */
-TEST_F(counting, plain_ioc_period)
-{
-	struct perf_event_attr attr = self->attr;
-	struct {
-		struct perf_event_header header;
-		__u64 value;
-	} *sample;
-	__u64 before;
-
-	attr.alternative_sample_period = 0;
-	attr.sample_type = PERF_SAMPLE_READ;
-	ASSERT_EQ(0, event_open(&self->event, &attr));
-	ASSERT_EQ(0, event_count(&self->event) / 50);
-	variant->happen();
-	ASSERT_EQ(0, event_set_period(&self->event, 20));
-	before = event_count(&self->event);
-	before -= attr.type == PERF_TYPE_TRACEPOINT;
-	for (int i = 0; i < 100; i++)
-		variant->happen();
-	for (int i = 1; i < 5; i++) {
-		sample = (void *)event_sample(&self->event);
-		ASSERT_NE(NULL, sample);
-		EXPECT_EQ(20 * i, sample->value - before);
-	}
-	event_close(&self->event);
-}
-
-/* Without alternation PERF_SAMPLE_PERIOD means a sample for each event. */
-TEST_F(counting, plain_event_samples_each)
-{
-	struct sample *sample;
-	__u64 value = 0;
-
-	self->attr.alternative_sample_period = 0;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	for (int i = 0; i < 100; i++)
-		variant->happen();
-	while ((sample = event_sample(&self->event))) {
-		EXPECT_EQ(1, sample->period);
-		EXPECT_EQ(++value, sample->value[0]);
-	}
-	EXPECT_LE(100, value);
-	event_close(&self->event);
-}
-
-/* The kernel chooses the periods, but the counts show them. */
-TEST_F(counting, frequency_reports_elapsed_period)
-{
-	struct sample *sample;
-	int samples = 0;
-	__u64 value = 0;
-
-	self->attr.alternative_sample_period = 0;
-	self->attr.freq = 1;
-	self->attr.sample_freq = 1000;
-	if (event_open(&self->event, &self->attr))
-		SKIP(return, "no frequency of 1000: %s", strerror(errno));
-
-	for (int i = 0; i < 20000; i++) {
-		variant->happen();
-		while ((sample = event_sample(&self->event))) {
-			EXPECT_EQ(sample->value[0] - value, sample->period);
-			value = sample->value[0];
-			samples++;
-		}
-	}
-	EXPECT_LT(3, samples);
-	event_close(&self->event);
-}
-
-FIXTURE(single) {
-	struct perf_event_attr attr;
-	struct event event;
-};
-
-FIXTURE_SETUP(single)
-{
-	const char *why = common_attr(&self->attr);
-
-	if (why)
-		SKIP(return, "%s", why);
-}
-
-FIXTURE_TEARDOWN(single)
-{
-}
-
-/* A program writes its samples, whatever the period is. */
-TEST_F(single, bpf_output_refuses)
-{
-	self->attr.type = PERF_TYPE_SOFTWARE;
-	self->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-	self->attr.exclude_kernel = 1;
-	EXPECT_EQ(EOPNOTSUPP, try_open(&self->attr));
-
-	self->attr.alternative_sample_period = 0;
-	EXPECT_EQ(0, try_open(&self->attr));
-}
-
-TEST_F(single, breakpoint_modified)
-{
-	struct perf_event_attr *attr = &self->attr;
-	struct sample *sample;
-
-	breakpoint(attr);
-	if (event_open(&self->event, attr))
-		SKIP(return, "cannot open a breakpoint: %s", strerror(errno));
-
-	for (int i = 0; i < 60; i++)
-		write_word(0);
-
-	/* The periods cannot be modified ... */
-	attr->bp_addr = (unsigned long)&watched[1];
-	attr->alternative_sample_period = 4;
-	EXPECT_EQ(-1, ioctl(self->event.fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, attr));
-	EXPECT_EQ(EINVAL, errno);
-
-	/* ... and the interval goes on when another member is. */
-	attr->alternative_sample_period = 3;
-	EXPECT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, attr));
-	for (int i = 0; i < 60; i++) {
-		write_word(0);
-		write_word(1);
-	}
-
 	for (int i = 0; i < 4; i++) {
-		static const __u64 end[] = { 50, 53, 103, 106 };
+		const typeof(*events) *any = variant->happen ? &events[i] : &clocks[i];
 
-		sample = event_sample(&self->event);
-		ASSERT_NE(NULL, sample);
-		EXPECT_EQ(end[i], sample->value[0]);
-		EXPECT_EQ(i % 2 ? 3 : 50, sample->period);
+		self->attr.sample_period = any->period;
+		self->attr.alternative_sample_period = any->window;
+		self->attr.alternative_sample_count = any->count;
+		self->attr.jitter_alternate_period = any->jitter;
+		self->attr.freq = any->freq;
+		start(_metadata, self);
+		expect_alternation(_metadata, self, variant->happen, any->nominal[0],
+				   any->nominal[1]);
 	}
-	EXPECT_EQ(NULL, event_sample(&self->event));
-	event_close(&self->event);
 }
 
-/* Two events count the same occurrences; each has the samples of its own intervals. */
-TEST_F(single, events_of_one_kind)
+/* The new period begins at once, whatever interval it cuts off: a long one, or a window. */
+TEST_F(event, ioc_period)
 {
-	struct perf_event_attr *attr = &self->attr;
-	struct event other, *events[] = { &self->event, &other };
-	struct sample *sample;
+	__u64 window = self->attr.alternative_sample_period;
 
-	if (!page_faults(attr))
-		SKIP(return, "no memory");
-	/* The first word of a sample is then its event's ID. */
-	attr->sample_type = PERF_SAMPLE_IDENTIFIER;
-	for (int i = 0; i < 2; i++)
-		ASSERT_EQ(0, event_open(events[i], attr));
-	for (int i = 0; i < 1000; i++)
-		fault();
+	start(_metadata, self);
+	for (int i = 0; i < 3; i++) {
+		expect_alternation(_metadata, self, variant->happen, self->attr.sample_period,
+				   window);
+		while (i == 1 && !poll_sample(self))
+			if (variant->happen)
+				variant->happen();
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+		while (poll_sample(self))
+			;
+		EXPECT_EQ(EINVAL, set_period(self, 0));
+		self->attr.sample_period += 10;
+		ASSERT_EQ(0, set_period(self, self->attr.sample_period));
+		self->boundary = count(self);
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	}
+}
 
-	for (int i = 0; i < 2; i++) {
+/* Without alternation each event has a sample, or with a frequency some, which say what elapsed. */
+TEST_F(event, plain)
+{
+	self->attr.alternative_sample_period = 0;
+	for (int freq = 0; freq < 2 && variant->happen; freq++) {
+		struct sample *sample;
 		int samples = 0;
-		__u64 id;
 
-		ASSERT_EQ(0, ioctl(events[i]->fd, PERF_EVENT_IOC_ID, &id));
-		for (; (sample = event_sample(events[i])); samples++)
-			ASSERT_EQ(id, sample->period);
-		EXPECT_LT(10, samples);
-		event_close(events[i]);
+		self->attr.freq = freq;
+		self->attr.sample_freq = freq ? 1000 : 50;
+		start(_metadata, self);
+		for (int i = 0; i < (freq ? 20000 : 100); i++)
+			variant->happen();
+		for (; (sample = poll_sample(self)); samples++) {
+			EXPECT_EQ(sample->value - self->boundary, freq ? sample->period : 1);
+			self->boundary = sample->value;
+		}
+		EXPECT_LT(freq ? 3 : 99, samples);
 	}
 }
 
 /*
- * sched_stat_runtime counts nanoseconds, so that many intervals end at once. The count and the
- * runtime in the raw data give the count before and after. Pairs of a long interval and a window
- * follow one another.
+ * A window that ends in the kernel has no sample there, and a long interval follows. Repeating the
+ * window until it ends in user mode would cause an interrupt every 10 us.
  */
-static void expect_many(struct __test_metadata *_metadata,
-			struct perf_event_attr *attr, bool throttled)
+TEST_F(event, window_ends_in_excluded_mode)
 {
-	__u64 l = attr->sample_period, pair = l + attr->alternative_sample_period;
-	__u64 value = 0, end = 0, hits = 0, cut = 0, samples = 0, most = 0;
-	time_t limit = time(NULL) + 20;
+	int zero = open("/dev/zero", O_RDONLY), longs = 0;
+	static char zeros[8 << 20];
 	struct sample *sample;
-	struct event event;
-	int offset;
 
-	attr->type = PERF_TYPE_TRACEPOINT;
-	attr->config = read_number(TRACING "sched/sched_stat_runtime/id", "%lld");
-	offset = read_number(TRACING "sched/sched_stat_runtime/format",
-			     " field:u64 runtime; offset:%lld");
-	if (attr->config == -1 || offset < 0)
-		SKIP(return, "no tracepoint sched_stat_runtime");
+	self->attr.exclude_kernel = 1;
+	self->attr.alternative_sample_period = SHORTEST;
+	start(_metadata, self);
+	for (int i = 0; i < 10 && !variant->happen; i++) {
+		/* A window begins. */
+		while (!(sample = poll_sample(self)) || sample->period != LONG)
+			;
+		ASSERT_EQ(sizeof(zeros), read(zero, zeros, sizeof(zeros)));
+		while (!(sample = poll_sample(self)))
+			;
+		longs += sample->period == LONG;
+	}
+	EXPECT_LE(variant->happen ? 0 : 5, longs);
+}
 
-	attr->sample_type |= PERF_SAMPLE_RAW;
-	if (event_open(&event, attr))
-		SKIP(return, "cannot open sched_stat_runtime: %s", strerror(errno));
+/* Each interval that ends has a sample, and the event is not throttled. */
+TEST(many_intervals_end_at_once)
+{
+	__u64 end = 0, value = 0, samples = 0, most = 0, length = 200000, window = 30001;
+	EVENT event = {}, *self = &event;
+	const char *why = prepare(self, PERF_TYPE_TRACEPOINT, read_number(RUNTIME), false);
 
-	while (hits < 20 && time(NULL) < limit) {
-		__u64 runtime, before, in_pair;
+	if (why)
+		SKIP(return, "%s", why);
+	self->attr.sample_period = length;
+	self->attr.alternative_sample_period = window;
+	start(_metadata, self);
+	for (int hits = 0; hits < 20;) {
+		struct sample *sample = poll_sample(self);
 
-		sample = event_sample(&event);
 		if (!sample)
 			continue;
-
-		if (sample->value[0] != value) {
-			/* Did the last event have samples of all intervals that ended? */
-			cut += end && end <= value;
-			value = sample->value[0];
-			memcpy(&runtime, (char *)sample->value + RAW + offset,
-			       sizeof(runtime));
-			before = value - runtime;
-			in_pair = before % pair;
-			end = before - in_pair + (in_pair < l ? l : pair);
+		if (sample->value != value) {
+			EXPECT_LT(value, end + (end % (length + window) ? window : length));
 			samples = 0;
 			hits++;
 		}
-
-		in_pair = end % pair;
-		ASSERT_LE(end, value);
-		ASSERT_EQ(in_pair ? l : pair - l, sample->period)
-			TH_LOG("interval ends at %llu", end);
-		end += in_pair ? pair - l : l;
+		value = sample->value;
+		EXPECT_EQ(end % (length + window) ? window : length, sample->period);
+		end += sample->period;
+		EXPECT_LE(end, value);
 		most = ++samples > most ? samples : most;
 	}
-	EXPECT_EQ(0, event.lost);
-	EXPECT_LE(20, hits);
 	EXPECT_LT(2, most);
-	/* If the event is throttled, intervals end without samples, but none is lost. */
-	EXPECT_EQ(throttled, cut > 0);
-	event_close(&event);
-}
-
-TEST_F(single, many_intervals_end_at_once)
-{
-	self->attr.sample_period = 200000;
-	self->attr.alternative_sample_period = 30001;
-	expect_many(_metadata, &self->attr, false);
-}
-
-TEST_F(single, many_intervals_throttle)
-{
-	long long rate = read_number("/proc/sys/kernel/perf_event_max_sample_rate",
-				     "%lld");
-
-	if (rate < 0 || rate > 200000)
-		SKIP(return, "perf_event_max_sample_rate is %lld", rate);
-
-	self->attr.sample_period = 5;
-	self->attr.alternative_sample_period = 3;
-	expect_many(_metadata, &self->attr, true);
-}
-
-#define MEASURE	(NSEC_PER_SEC / 2)
-
-/* Expects as many long intervals as the frequency says, with this time between events. */
-static void expect_frequency(struct __test_metadata *_metadata,
-			     struct _test_data_single *self, long long pause)
-{
-	__u64 due = self->attr.sample_freq * MEASURE / NSEC_PER_SEC;
-	__u64 longs, windows;
-
-	/* In the first round the kernel adapts to the load. */
-	for (int i = 0; i < 2; i++) {
-		long long start = now();
-
-		longs = 0;
-		windows = 0;
-		while (now() - start < MEASURE) {
-			struct sample *sample;
-
-			fault();
-			spin(pause);
-			while ((sample = event_sample(&self->event))) {
-				if (sample->period == self->attr.alternative_sample_period)
-					windows++;
-				else
-					longs++;
-			}
-		}
-	}
-
-	EXPECT_LE(due * 9 / 10, longs);
-	EXPECT_GE(due * 11 / 10, longs);
-	EXPECT_LE(longs, windows + 1);
-	EXPECT_GE(longs + 1, windows);
-}
-
-TEST_F(single, frequency_after_change_of_load)
-{
-	ASSERT_TRUE(page_faults(&self->attr));
-	self->attr.freq = 1;
-	/* Low enough that one event is a small part of a period where page faults take long. */
-	self->attr.sample_freq = 250;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	expect_frequency(_metadata, self, 0);
-	expect_frequency(_metadata, self, 2 * SHORTEST);
-	expect_frequency(_metadata, self, 0);
-	event_close(&self->event);
 }
 
 TEST_HARNESS_MAIN
