@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <linux/capability.h>
 #include <linux/ctype.h>
@@ -37,7 +39,7 @@
 
 static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
 
-static const char *const record_usage[] = {
+static const char *const functions_record_usage[] = {
 	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
 	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
 	"",
@@ -958,18 +960,39 @@ static bool is_device_full(const char *output)
 /* Calls perf record. It returns -1 if an event does not open (and seldom for another reason). */
 static int call_record(const struct fn_record *record)
 {
-	int ret = cmd_record(record->argc, record->argv);
+	int ret;
 
+	record_options = record->options;
+	ret = cmd_record(record->argc, record->argv);
 	if (ret == -1 && !is_device_full(record->output))
 		fn_record__explain(record);
 	return ret;
 }
 
-static int record_for_top(void *data, int said, bool has_screen __maybe_unused)
+/* The streams of the program that perf record runs for top. It does not outlive perf record. */
+static struct {
+	int in, err;
+} streams = { -1, -1 };
+
+static void separate_program(void)
+{
+	if (streams.in >= 0)
+		dup2(streams.in, STDIN_FILENO);
+	dup2(streams.err, STDERR_FILENO);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* This process is perf record, so what it forks is the program. */
+static int record_for_top(void *data, int said, bool has_screen)
 {
 	struct top *top = data;
 
-	dup2(said, STDERR_FILENO);
+	streams.err = has_screen ? open("/dev/null", O_RDWR | O_CLOEXEC) :
+				   fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	streams.in = has_screen ? streams.err : -1;
+	if (streams.err < 0 || pthread_atfork(NULL, NULL, separate_program) ||
+	    dup2(said, STDERR_FILENO) < 0)
+		return -1;
 	return call_record(&top->record);
 }
 
@@ -1160,7 +1183,7 @@ static int cmd_functions_top(int argc, const char **argv)
 static int cmd_functions_record(int argc, const char **argv)
 {
 	const struct fn_recorder recorder = {
-		.usage = record_usage, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_record_usage, .add_metrics = fn_metrics__add_groups,
 	};
 	struct fn_record record;
 	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);

@@ -79,8 +79,6 @@ bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_eve
 bool fn_event__is_portable(const char *name);
 /* cycles, cpu-clock, task-clock: a delay of all samples does not change their shares. */
 bool fn_event__is_time(const char *name);
-/* The number of an event by its terms in perf's tables; false: there is more to it. */
-bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 /* Branches, and those of a kind: a sample belongs to where the branch comes from. */
 bool fn_event__is_branch(const char *name);
 /* The number of the PMU of a kind of cores, 0 if the attr names none. */
