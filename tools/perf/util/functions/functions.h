@@ -83,8 +83,6 @@ bool fn_event__is_time(const char *name);
 bool fn_event__is_branch(const char *name);
 /* The number of the PMU of a kind of cores, 0 if the attr names none. */
 u32 fn_event__core(const struct perf_event_attr *attr);
-/* Encodes the terms of an event in perf's tables. */
-bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 enum fn_vendor fn_cpu__vendor(const char *cpu);
 const char *fn_vendor__name(enum fn_vendor vendor);
 
