@@ -37,7 +37,7 @@
 
 static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
 
-static const char *const record_usage[] = {
+static const char *const functions_record_usage[] = {
 	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
 	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
 	"",
@@ -49,7 +49,7 @@ static const char *const record_usage[] = {
 	NULL
 };
 
-static const char *const report_usage[] = {
+static const char *const functions_report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
 	"perf functions report [<options>] --diff <before> <after>",
 	"perf functions report [<options>] --before <before>... --after <after>...",
@@ -61,7 +61,7 @@ static const char *const report_usage[] = {
 	NULL
 };
 
-static const char *const top_usage[] = {
+static const char *const functions_top_usage[] = {
 	"perf functions top [<options>] [<perf record options>] [[--] <command>]",
 	"",
 	"Examples:",
@@ -717,7 +717,7 @@ static void parse_report(struct report *report, const struct option *options, in
 {
 	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
 
-	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
+	while ((argc = parse_options(argc, argv, options, functions_report_usage, flags)) &&
 	       strcmp(argv[0], "--"))
 		add_path(report, argv[0]);
 	for (int i = 1; i < argc; i++)
@@ -1096,7 +1096,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
-		.usage = top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
 	};
@@ -1160,7 +1160,7 @@ static int cmd_functions_top(int argc, const char **argv)
 static int cmd_functions_record(int argc, const char **argv)
 {
 	const struct fn_recorder recorder = {
-		.usage = record_usage, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_record_usage, .add_metrics = fn_metrics__add_groups,
 	};
 	struct fn_record record;
 	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
