@@ -481,14 +481,22 @@ static double slope(const struct fn_metric *metric, double *counts, unsigned int
 	return (above - below) / (2 * step);
 }
 
+/* Why not to rely on the rates of a metric's events per event of their leaders. */
 static const char *doubt_of(const struct fn_metric *metric, const struct fn_table *table,
 			    const struct fn_row *row, double number)
 {
 	const char *doubt = metric->source->is_joint && number < FEW ? "few" : NULL;
 
-	for (unsigned int i = 0; !doubt && i < metric->nr; i++)
-		doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
-				      metric->names[i ? 0 : metric->nr - 1]);
+	for (unsigned int i = 0; !doubt && i < metric->nr; i++) {
+		for (unsigned int j = 0; !doubt && j < table->nr_sets; j++) {
+			const struct fn_set *set = table->sets[j];
+
+			if (set->source == metric->source && !set->is_hidden &&
+			    fn_set__find(set, metric->names[i]) >= 0)
+				doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
+						      set->events[0].name);
+		}
+	}
 	return doubt;
 }
 
