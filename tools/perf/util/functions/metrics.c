@@ -60,6 +60,8 @@ struct fn_metric {
 	const struct fn_source *source;
 };
 
+char *fn_metrics__cpu;
+
 /*
  * The CPU that was recorded
  */
@@ -697,7 +699,7 @@ static int metrics__init(struct metrics *metrics, const char *description, const
 /* Returns the CPU whose metrics are used: the recorded one or the user's choice. */
 static char *choose_cpu(const struct fn_table *table)
 {
-	const char *chosen = getenv("PERF_CPUID"), *literals = NULL;
+	const char *chosen = fn_metrics__cpu, *literals = NULL;
 	const char *recorded = table->nr_cpus == 1 ? table->cpus[0] : NULL;
 	char *both;
 
