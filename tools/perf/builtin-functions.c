@@ -918,12 +918,18 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	if (!all || !report.inputs[0].paths || !report.inputs[1].paths || !report.inputs[2].paths)
 		goto out;
 	parse_report(&report, all, argc, argv);
+	/* perf takes it for the CPU of this machine, and its tables of events may not have it. */
+	if (getenv("PERF_CPUID")) {
+		fn_metrics__cpu = strdup(getenv("PERF_CPUID"));
+		unsetenv("PERF_CPUID");
+	}
 	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	err = choose_rows(&report) ?: prepare(&report);
 	if (!err)
 		err = report.diff ? compare(&report) : report_table(&report);
 	release_messages(&report);
+	free(fn_metrics__cpu);
 	free(report.messages);
 	free(report.fail_on);
 	perf_cpu_map__put(report.options.cpus);
