@@ -69,9 +69,10 @@ class Recordings(unittest.TestCase):
         for frames in ("gamma",), ("gamma", "beta"), ("gamma", "twice"):
             self.assertEqual(seen[frames]["metrics"], rows[frames[-1]]["metrics"], frames)
         # beta and twice call alpha: its frames have their own part
-        parts = [seen["gamma", above, "alpha"] for above in ("beta", "twice")]
+        parts = [frame for names, frame in seen.items() if "alpha" in names]
+        self.assertGreater(len(parts), 1)
         samples = [one["observations"]["samples"] for one in (*parts, rows["alpha"])]
-        self.assertEqual(sum(samples[:2]), samples[2])
+        self.assertEqual(sum(samples[:-1]), samples[-1])
 
     def test_any_name_in_a_call_chain(self):
         names = [

@@ -273,7 +273,7 @@ class Spans(Store):
         for number, (time, name) in enumerate(itertools.product(self.TIMES, ("a", "b"))):
             moment = datetime.fromisoformat(f"2026-11-{time}+00:00")
             place, host = (f"v{number % 3}", name, moment), next(hosts)
-            store.put(self.url, b"perf-function-sums 4\n" + fleet.total([host]), *place)
+            store.put(self.url, b"perf-function-sums 6\n" + fleet.total([host]), *place)
             model[place] = host
         rand, first = random.Random(1), datetime(2026, 11, 1, tzinfo=timezone.utc)
         ends: list[datetime | None] = [None, *(time for _, _, time in model)]
