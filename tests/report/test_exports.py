@@ -213,14 +213,14 @@ class OpenMetrics(Case):
                 cycles[key] += samples[fleet.TOTALS] if samples else 0
         return {key for key, _ in cycles.most_common(number)}
 
-    def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
+    def hosts(self, number: int, samples: int = 2000) -> list[tuple[fleet.Host, Path]]:
         """Writes recordings of hosts."""
         names = fleet.library(DATA / "code.so")
         found = []
         for place in range(number):
             host = fleet.Host(place, DATA / "code.so", names, 20 + place)
             found.append((host, self.dir / f"{place}.data"))
-            host.write(found[-1][1], 2000)
+            host.write(found[-1][1], samples)
         return found
 
     def check_sums(self, seen: dict, wanted: dict) -> None:
@@ -249,7 +249,7 @@ class OpenMetrics(Case):
 
     def test_metrics(self):
         """The metrics follow from the generator's sums."""
-        (host, path), *_ = self.hosts(1)
+        (host, path), *_ = self.hosts(1, 20000)
         seen = self.samples(
             must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
         )
