@@ -18,11 +18,9 @@ from tests.harness import sumsfile
 from tests.harness.env import must
 
 EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
-PAIRS = len(EVENTS) * (len(EVENTS) + 1) // 2
-MATCHED, BEGUN = 2, 4  # their indices in the numbers of a function
-TOTALS = 6  # index of the first total, after the numbers of samples and bursts
-VALUES = len(EVENTS) + PAIRS
-LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
+MATCHED, BEGUN, TOTALS = 0, 2, 4  # indices in the numbers of windows: the first total is of cycles
+# sums of squares are whole numbers of less than 2^53, which doubles add up without an error
+LONG, WINDOW, CPUS, BASE, SPACE = 99700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 Key = tuple[str, str, str]  # symbol, DSO, address as in a sums file
 Counts = tuple[int, ...]
@@ -133,7 +131,7 @@ class Host:
             writer.records.append(
                 SAMPLE.pack(
                     pw.SAMPLE,
-                    pw.MISC_USER,
+                    pw.MISC_USER | pw.MISC_EXACT_IP,  # no entry is near
                     SAMPLE.size,
                     100 + cpu,
                     BASE + self.starts[place] + int(rand() * SPACE),
@@ -157,54 +155,41 @@ class Host:
         writer.times = (10**9 + 1, clock)
         writer.write(path)
 
-    def windows_of(self, windows: list[Interval]) -> tuple[list[int], list[int]]:
-        """The numbers of windows and bursts; the totals and products.
+    def sums(self) -> dict[int, tuple[list[float], list[float]]]:
+        """The numbers of each function, in the order of a sums file: of windows and of samples.
 
-        No window is in a burst, so windows and bursts are equally many.
+        They are empty for a function without any.
         """
-        counts = sumsfile.values([window.counts for window in windows], len(EVENTS))
-        return [len(windows)] * 2, counts
-
-    def sums(self) -> dict[int, list[int]]:
-        """The numbers of each function, in the order of a sums file."""
-        opened: Counter[int] = Counter()
-        windows: dict[int, list[Interval]] = {}
-        matched: dict[int, list[Interval]] = {}
-        begun: dict[int, list[Interval]] = {}
+        begun: Counter[int] = Counter()
+        ended: Counter[int] = Counter()
+        matched: dict[int, list[Counts]] = {}
+        periods: dict[int, list[int]] = {}
         for one in self.intervals:
+            periods.setdefault(one.end, []).append(one.counts[0])
             if not one.is_window:
-                opened[one.end] += 1
                 continue
-            windows.setdefault(one.end, []).append(one)
-            if one.is_broken:
-                continue
-            begun.setdefault(one.begin, []).append(one)
-            if one.begin == one.end:
-                matched.setdefault(one.end, []).append(one)
+            ended[one.end] += 1
+            begun[one.begin] += not one.is_broken
+            if one.begin == one.end and not one.is_broken:
+                matched.setdefault(one.end, []).append(one.counts)
         sums = {}
-        for place in {**opened, **windows, **begun}:
-            numbers, values = self.windows_of(matched.get(place, []))
-            numbers_begun, values_begun = self.windows_of(begun.get(place, []))
-            sums[place] = [
-                opened[place],
-                len(windows.get(place, [])),
-                *numbers,
-                *numbers_begun,
-                *values,
-                *values_begun,
-            ]
+        for place in {**periods, **ended, **begun}:
+            windows = matched.get(place, [])
+            numbers = sumsfile.window_numbers(windows, len(EVENTS))
+            numbers[2:4] = begun[place], ended[place]
+            sums[place] = (
+                numbers if begun[place] or ended[place] else [],
+                sumsfile.sample_numbers([periods[place]]) if place in periods else [],
+            )
         return sums
 
-    def all_intervals(self) -> list[int]:
-        """The numbers in the lines of all intervals: of windows, and of long ones."""
-        known = [one for one in self.intervals if not one.is_broken]
-        lines = sumsfile.intervals(
-            len(EVENTS),
-            *([one.counts for one in known if one.is_window is kind] for kind in (True, False)),
-        )
-        return [int(word) for word in lines.split() if word.isdigit()]
+    def every(self, is_window: bool) -> list[float]:
+        """The numbers of all windows, or of all long intervals."""
+        known = (one for one in self.intervals if not one.is_broken)
+        counts = [one.counts for one in known if one.is_window is is_window]
+        return [len(counts)] * 2 + [0, 0] + sumsfile.values(counts, len(EVENTS))
 
-    def table(self) -> dict[Key, list[int]]:
+    def table(self) -> dict[Key, tuple[list[float], list[float]]]:
         """The sums by symbol, DSO and address as in a sums file."""
         sums = self.sums()
         seen = [self.names[place] for place in sums]
@@ -218,26 +203,32 @@ class Host:
         }
 
 
+def add(one: list[float], other: list[float]) -> list[float]:
+    """The sum of two lists of numbers, of which one may be empty."""
+    return [a + b for a, b in zip(one, other)] if one and other else one or other
+
+
 def total(hosts: Iterable[Host]) -> bytes:
     """The sums file of several hosts."""
-    table: dict[Key, list[int]] = {}
+    table: dict[Key, tuple[list[float], list[float]]] = {}
     hosts = list(hosts)
     for host in hosts:
-        for key, numbers in host.table().items():
-            table[key] = [a + b for a, b in zip(table.get(key, [0] * len(numbers)), numbers)]
-    every = [str(sum(numbers)) for numbers in zip(*(host.all_intervals() for host in hosts))]
-    of_windows = 1 + len(EVENTS) + PAIRS
+        for key, (windows, samples) in host.table().items():
+            old = table.get(key, ([], []))
+            table[key] = add(old[0], windows), add(old[1], samples)
+    every = [[sum(one) for one in zip(*(host.every(kind) for host in hosts))] for kind in (True, False)]
     lines = [
-        "by\tsymbol\t0",
-        f"lost\t{sum(host.lost for host in hosts)}",
-        f"throttled\t{sum(host.throttled for host in hosts)}",
-        "\t".join(("group", "auto", str(LONG), "0", str(WINDOW), "0", "0", "0", *EVENTS)),
-        "\t".join(("windows", *every[:of_windows])),
-        "\t".join(("long", *every[of_windows:])),
+        *(("by", "symbol", 0), ("lost", sum(host.lost for host in hosts))),
+        *(("throttled", sum(host.throttled for host in hosts)), ("flags", 0, 0, 0)),
     ]
-    for key, numbers in sorted(
-        table.items(),
-        key=lambda item: (item[0][:2], -1 if item[0][2] == "-" else int(item[0][2], 16)),
-    ):
-        lines.append("\t".join(("sums", *key, *map(str, numbers))))
-    return "\n".join((*lines, "end", "")).encode()
+    rows = sorted(table, key=lambda key: (key[:2], -1 if key[2] == "-" else int(key[2], 16)))
+    for number, (source, events) in enumerate((("windows", EVENTS), ("samples", EVENTS[:1]))):
+        lines += [("set", source, 2, 0, int(source == "windows"), 0, *events)]
+        lines += [("group", LONG, 0, WINDOW, 0, 0, 0)]
+        throttled = int(source == "samples" and any(host.throttled for host in hosts))
+        lines += [("event", event, 1, throttled, 0, 0, 1) for event in events]
+        zeros = [0] * len(sumsfile.sample_numbers([[]]))
+        for word, numbers in zip(("windows", "longs"), every):
+            lines.append((word, *(zeros if number else numbers)))
+        lines += [("row", *key, *table[key][number]) for key in rows if table[key][number]]
+    return "".join(sumsfile.line(*line) for line in (*lines, ("end",))).encode()

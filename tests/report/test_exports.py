@@ -22,7 +22,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from tests.harness import fleet
 from tests.harness import perfwrite as pw
-from tests.harness import reports, servers, sumsfile
+from tests.harness import reports, servers, stacks
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.eventsamples import KINDS
 from tests.harness.recording import Recording, Windows
@@ -80,12 +80,6 @@ def perf_table(*arguments: object) -> dict:
     )
 
 
-def perf_sums(*arguments: object) -> tuple[dict, list]:
-    """The sums of perf itself."""
-    text = must(PERF, "functions", "report", "--sums=-", *arguments, stderr=subprocess.DEVNULL)
-    return sumsfile.read(text)
-
-
 def perf_names(*arguments: object) -> list[str]:
     """The names of the rows as perf itself prints them."""
     text = must(PERF, "functions", "report", "-F", "#", *arguments, stderr=subprocess.DEVNULL)
@@ -126,50 +120,38 @@ class Pprof(Case):
         simulation = Simulation(seed, self.libraries, **options)
         path = self.dir / "simulated.data"
         simulation.run(300, path)
-        must(REPORT, "--pprof", self.profile, "--share", simulation.share, *arguments, path)
+        must(REPORT, "--pprof", self.profile, *arguments, path, stderr=subprocess.DEVNULL)
         return simulation, path
 
     def test_the_same_functions_and_values_as_perfs(self):
         _, path = self.recording(1, events=5)
-        table = perf_table(path)
-        sums, intervals = perf_sums(path)
-        seen = 0
-        values = reports.weighed(sums, intervals)
-        rows = [(row["symbol"], row["dso"], row["address"]) for row in table["functions"]]
-        for event in table["groups"][0]["events"]:
+        table, seen = perf_table(path), 0
+        for event in (one["name"] for one in table["events"]):
             found = top(self.profile, event)
-            for name, row in zip(perf_names(path), rows):
+            for name, row in zip(perf_names(path), table["functions"]):
                 own, total = found.pop(name, (0, 0))
-                self.assertAlmostEqual(own, values[row][event], delta=1)
+                self.assertAlmostEqual(own, (row["events"][event] or {"value": 0})["value"], delta=1)
                 self.assertEqual(own, total)
                 seen += own > 0
             self.assertEqual(found, {})
-            # profiles add up to what was counted
-            counted = sum(intervals[0][kind]["totals"][event] for kind in ("windows", "long"))
-            self.assertEqual(sum(own for own, _ in top(self.profile, event).values()), counted)
         self.assertGreater(seen, 20)
         for dso in "libone.so", "libtwo.so":
             self.assertIn(f"/simulation/{dso}", pprof(self.profile, "-raw"))
 
-    def test_call_chains_are_the_simulated_ones(self):
-        several = 0
-        for seed in range(4):
-            simulation, _ = self.recording(seed, by="callchain")
-            wanted: dict[str, Counter] = {}
-            values = reports.weighed(
-                simulation.expected(), simulation.expected_intervals(), simulation.weights
-            )
-            for (name, *_), row in values.items():
-                for event, total in row.items():
-                    wanted.setdefault(event, Counter())[name] += total
-            for event, chains in wanted.items():
-                # pprof cannot choose an event whose name has a tab
-                if "\t" not in event:
-                    found = traces(self.profile, event)
-                    for name in {*found, *chains}:
-                        self.assertAlmostEqual(found[name], chains[name], delta=3)
-                    several += len(found)
-        self.assertGreater(several, 20)
+    def test_call_chains(self):
+        """Those of a program whose stack is known at each cycle."""
+        program = stacks.Program()
+        path = program.record(1, 3000)
+        must(REPORT, "--pprof", self.profile, path, stderr=subprocess.DEVNULL)
+        found = traces(self.profile, "cycles")
+        self.assertLessEqual(
+            {"gamma", "beta;gamma", "alpha;beta;gamma", "twice;gamma", "alpha;twice;gamma"},
+            found.keys(),
+        )
+        for name in "alpha", "twice":
+            own = sum(number for chain, number in found.items() if name in chain.split(";"))
+            share = program.done[name]["cycles"] / program.done["[all]"]["cycles"]
+            self.assertAlmostEqual(own / found.total(), share, delta=0.025)
 
     def test_time(self):
         """Samples of 61 s end when the file is written, or at the time that a clock tells."""
@@ -211,16 +193,15 @@ class OpenMetrics(Case):
     @staticmethod
     def of_host(host: fleet.Host, functions: set[fleet.Key], where: dict[str, str]) -> dict:
         """The generator's values of these functions of a host, in the form of samples()."""
-        found: dict = {"opening_samples": {}, "windows": {}, "matched_windows": {}}
-        for (symbol, dso, address), numbers in host.table().items():
+        found: dict = {"samples": {}, "windows": {}}
+        for (symbol, dso, address), (windows, samples) in host.table().items():
             if (symbol, dso, address) not in functions:
                 continue
             labels = [("function", symbol), ("dso", dso), *where.items()]
             if address != "-":
                 labels.append(("address", address))
-            found["opening_samples"][frozenset(labels)] = numbers[0]
-            found["windows"][frozenset(labels)] = numbers[1]
-            found["matched_windows"][frozenset(labels)] = numbers[2]
+            found["samples"][frozenset(labels)] = samples[0] if samples else 0
+            found["windows"][frozenset(labels)] = windows[0] if windows else 0
         return found
 
     @staticmethod
@@ -228,18 +209,18 @@ class OpenMetrics(Case):
         """The functions with the most cycles."""
         cycles: Counter = Counter()
         for host in hosts:
-            for key, numbers in host.table().items():
-                cycles[key] += numbers[0]  # samples that open windows, in share mode auto
+            for key, (_, samples) in host.table().items():
+                cycles[key] += samples[fleet.TOTALS] if samples else 0
         return {key for key, _ in cycles.most_common(number)}
 
-    def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
+    def hosts(self, number: int, samples: int = 2000) -> list[tuple[fleet.Host, Path]]:
         """Writes recordings of hosts."""
         names = fleet.library(DATA / "code.so")
         found = []
         for place in range(number):
             host = fleet.Host(place, DATA / "code.so", names, 20 + place)
             found.append((host, self.dir / f"{place}.data"))
-            host.write(found[-1][1], 2000)
+            host.write(found[-1][1], samples)
         return found
 
     def check_sums(self, seen: dict, wanted: dict) -> None:
@@ -268,24 +249,20 @@ class OpenMetrics(Case):
 
     def test_metrics(self):
         """The metrics follow from the generator's sums."""
-        (host, path), *_ = self.hosts(1)
+        (host, path), *_ = self.hosts(1, 20000)
         seen = self.samples(
             must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
         )
         table = host.table()
-        opened = sum(numbers[0] for numbers in table.values())
+        whole = sum(samples[fleet.TOTALS] for _, samples in table.values())
         wanted: dict[str, dict] = {"cycles_per_instruction": {}, "share_of_the_cycles_percent": {}}
-        for (symbol, dso, address), numbers in table.items():
+        for (symbol, dso, address), (windows, samples) in table.items():
             labels = {"function": symbol, "dso": dso, "address": address.strip("-")}
             known = frozenset((name, value) for name, value in labels.items() if value)
             wanted["share_of_the_cycles_percent"][known | {("column", "%CY")}] = (
-                100 * numbers[0] / opened
+                100 * samples[fleet.TOTALS] / whole
             )
-            # a function that many windows leave has the rates of all that begin in it
-            first = fleet.TOTALS + (
-                fleet.VALUES if numbers[fleet.MATCHED] < 0.9 * numbers[fleet.BEGUN] else 0
-            )
-            cycles, _, instructions = numbers[first : first + 3]
+            cycles, _, instructions = windows[fleet.TOTALS : fleet.TOTALS + 3]
             if instructions:
                 wanted["cycles_per_instruction"][known | {("column", "CPI")}] = (
                     cycles / instructions
@@ -312,7 +289,8 @@ class OpenMetrics(Case):
             for value in values.values()
         ]
         self.assertEqual({*weak}, {0, 1})
-        self.assertEqual(sum(weak), sum(len(row["weak"]) for row in rows))
+        marks = [one and one.get("mark") for row in rows for one in row["metrics"].values()]
+        self.assertEqual(sum(weak), marks.count("weak"))
 
     def test_files_of_several_services(self):
         """All can be in the folder that a node exporter reads: no series is in two of them."""

@@ -273,7 +273,7 @@ class Spans(Store):
         for number, (time, name) in enumerate(itertools.product(self.TIMES, ("a", "b"))):
             moment = datetime.fromisoformat(f"2026-11-{time}+00:00")
             place, host = (f"v{number % 3}", name, moment), next(hosts)
-            store.put(self.url, b"perf-function-sums 4\n" + fleet.total([host]), *place)
+            store.put(self.url, b"perf-function-sums 6\n" + fleet.total([host]), *place)
             model[place] = host
         rand, first = random.Random(1), datetime(2026, 11, 1, tzinfo=timezone.utc)
         ends: list[datetime | None] = [None, *(time for _, _, time in model)]
@@ -355,11 +355,11 @@ class Trouble(Store):
         fleet.Host(1, DATA / "code.so", NAMES).write(empty, 0)
         place = "--build", "v1", "--host", "empty", "--at", day(1)
         said = must(REPORT, "--store", self.url, *place, empty, stderr=subprocess.STDOUT)
-        self.assertRegex(said, rf"\Aperf functions: {empty}: no samples that end a window: .*\n\Z")
+        self.assertRegex(said, rf"\Aperf functions: {empty}: no samples that count: .*\n\Z")
         self.put("host0", 1)
         self.assertEqual(self.ask().partition(b"\n")[2], fleet.total([RECORDED["host0", 1], host]))
         said = must(REPORT, "--from", self.url, "--host", "empty", stderr=subprocess.STDOUT)
-        self.assertRegex(said, r"perf functions: postgresql://.*: no samples that end a window: ")
+        self.assertRegex(said, r"perf functions: postgresql://.*: no samples that count: ")
         self.assertIn("symbol # CPI", " ".join(said.split()))
         must(REPORT, "--from", self.url, "--pprof", DATA / "idle.pb.gz", stderr=subprocess.DEVNULL)
         for options in ("--openmetrics",), ("--interval=3600", "--html"):
@@ -413,11 +413,11 @@ class Trouble(Store):
         )
         self.put("host0", 1)
         for version, why in (
-            (3, "use a newer one"),
-            (1, "store into a new database, or use an older program"),
+            (4, "use a newer one"),
+            (2, "store into a new database, or use an older program"),
         ):
             self.sql(f"update perf_functions.version set version = {version}")
-            said = f"the tables in this database are of version {version}, this program knows 2"
+            said = f"the tables in this database are of version {version}, this program knows 3"
             for arguments in (["--from", self.url], self.put_command("host0", 1)[1:]):
                 self.refused(f"{said}: {why}", *arguments)
 

@@ -51,7 +51,7 @@ static const char *const functions_record_usage[] = {
 	NULL
 };
 
-static const char *const report_usage[] = {
+static const char *const functions_report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
 	"perf functions report [<options>] --diff <before> <after>",
 	"perf functions report [<options>] --before <before>... --after <after>...",
@@ -63,7 +63,7 @@ static const char *const report_usage[] = {
 	NULL
 };
 
-static const char *const top_usage[] = {
+static const char *const functions_top_usage[] = {
 	"perf functions top [<options>] [<perf record options>] [[--] <command>]",
 	"",
 	"Examples:",
@@ -719,7 +719,7 @@ static void parse_report(struct report *report, const struct option *options, in
 {
 	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
 
-	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
+	while ((argc = parse_options(argc, argv, options, functions_report_usage, flags)) &&
 	       strcmp(argv[0], "--"))
 		add_path(report, argv[0]);
 	for (int i = 1; i < argc; i++)
@@ -920,12 +920,18 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	if (!all || !report.inputs[0].paths || !report.inputs[1].paths || !report.inputs[2].paths)
 		goto out;
 	parse_report(&report, all, argc, argv);
+	/* perf takes it for the CPU of this machine, and its tables of events may not have it. */
+	if (getenv("PERF_CPUID")) {
+		fn_metrics__cpu = strdup(getenv("PERF_CPUID"));
+		unsetenv("PERF_CPUID");
+	}
 	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	err = choose_rows(&report) ?: prepare(&report);
 	if (!err)
 		err = report.diff ? compare(&report) : report_table(&report);
 	release_messages(&report);
+	free(fn_metrics__cpu);
 	free(report.messages);
 	free(report.fail_on);
 	perf_cpu_map__put(report.options.cpus);
@@ -1119,7 +1125,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
-		.usage = top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
 	};

@@ -1323,12 +1323,42 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 	return count.value;
 }
 
-/* What is known of an event for fn_row__counts(). */
+/*
+ * A count of fn_row__counts(), to the first order: that of an event, and if another event relates
+ * its set to the main one, those of this event in both sets.
+ */
 struct counted {
-	const struct fn_set *set;	/* NULL: of several */
-	int place;
-	double factor;
+	struct {
+		const struct fn_set *set;
+		int place;
+		double weight;
+	} terms[3];
+	unsigned int nr;
 };
+
+static void add_term(struct counted *counted, const struct fn_set *set, int place, double weight)
+{
+	counted->terms[counted->nr].set = set;
+	counted->terms[counted->nr].place = place;
+	counted->terms[counted->nr++].weight = weight;
+}
+
+static double covariance(const struct fn_row *row, const struct counted *a,
+			 const struct counted *b)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < a->nr * b->nr; i++) {
+		const struct fn_set *set = a->terms[i / b->nr].set;
+		const struct fn_sums *sums = sums_of(row, set);
+
+		if (sums && set == b->terms[i % b->nr].set)
+			sum += a->terms[i / b->nr].weight * b->terms[i % b->nr].weight *
+			       fn_sums__product(set, sums, a->terms[i / b->nr].place,
+						b->terms[i % b->nr].place);
+	}
+	return sum;
+}
 
 /* Returns the set of a source that has most of some events. */
 static const struct fn_set *find_main_set(const struct fn_table *table,
@@ -1352,7 +1382,7 @@ static const struct fn_set *find_main_set(const struct fn_table *table,
 	return found;
 }
 
-/* Finds another set with an event, and what relates it to the main one. */
+/* Finds another set with an event, and what relates it to the main one: the leader, or the first. */
 static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 			 const struct fn_set *main, const char *event, struct counted *counted)
 {
@@ -1360,20 +1390,24 @@ static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 		const struct fn_set *set = table->sets[i];
 		const struct fn_sums *own = sums_of(row, set), *other = sums_of(row, main);
 		int place = is_of(set, main->source) ? fn_set__find(set, event) : -1;
+		double factor;
 
 		if (place < 0)
 			continue;
-		*counted = (struct counted){ .set = set, .place = place, .factor = 1 };
-		/* The leader relates groups, or the first other event that they share. */
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			int link = fn_set__find(main, set->events[j].name);
 
 			if (link < 0)
 				continue;
-			counted->factor = own && other && own->values[j] > 0 ?
-					  other->values[link] / own->values[j] : 0;
+			if (!own || !other || !(own->values[j] > 0) || !(other->values[link] > 0))
+				return true;
+			factor = other->values[link] / own->values[j];
+			add_term(counted, set, place, factor);
+			add_term(counted, set, j, -own->values[place] / own->values[j] * factor);
+			add_term(counted, main, link, own->values[place] / own->values[j]);
 			return true;
 		}
+		add_term(counted, set, place, 1);
 		return !set->source->is_joint;
 	}
 	return false;
@@ -1385,31 +1419,25 @@ int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
 {
 	const struct fn_set *main = find_main_set(table, source, events, nr);
 	struct counted *all = calloc(nr ?: 1, sizeof(*all));
-	unsigned int lacks = main ? 0 : 1;
+	unsigned int lacks = main && all ? 0 : 1;
 
 	*number = INFINITY;
-	for (unsigned int i = 0; all && !lacks && i < nr; i++) {
+	for (unsigned int i = 0; !lacks && i < nr; i++) {
 		int place = fn_set__find(main, events[i]);
 		const struct fn_sums *sums;
 
 		if (place >= 0)
-			all[i] = (struct counted){ .set = main, .place = place, .factor = 1 };
+			add_term(&all[i], main, place, 1);
 		else if (!find_counted(table, row, main, events[i], &all[i]))
 			lacks = i + 1;
-		if (lacks)
-			break;
-		sums = sums_of(row, all[i].set);
-		counts[i] = sums ? sums->values[all[i].place] * all[i].factor : 0;
+		sums = all[i].nr ? sums_of(row, all[i].terms[0].set) : NULL;
+		place = all[i].terms[0].place;
+		counts[i] = sums ? sums->values[place] * all[i].terms[0].weight : 0;
 		*number = fmin(*number, !sums ? 0 : source->is_joint ? sums->independent :
-			       fn_sums__number(all[i].set, sums, all[i].place));
+			       fn_sums__number(all[i].terms[0].set, sums, place));
 	}
-	for (unsigned int i = 0; all && covariances && !lacks && i < nr * nr; i++) {
-		const struct counted *a = &all[i / nr], *b = &all[i % nr];
-		const struct fn_sums *sums = sums_of(row, a->set);
-
-		covariances[i] = a->set == b->set && sums ? a->factor * b->factor *
-				 fn_sums__product(a->set, sums, a->place, b->place) : 0;
-	}
+	for (unsigned int i = 0; covariances && !lacks && i < nr * nr; i++)
+		covariances[i] = covariance(row, &all[i / nr], &all[i % nr]);
 	free(all);
 	return lacks;
 }

@@ -742,6 +742,7 @@ int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size
 
 /* metrics.c: -M. Adds columns; @is_silent: errors only. */
 int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent);
+extern char *fn_metrics__cpu;	/* the user's choice; NULL: the recorded one */
 
 /* Events to record: groups which the counters can hold, each led by cycles. */
 struct fn_groups {

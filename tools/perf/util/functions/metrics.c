@@ -60,6 +60,8 @@ struct fn_metric {
 	const struct fn_source *source;
 };
 
+char *fn_metrics__cpu;
+
 /*
  * The CPU that was recorded
  */
@@ -481,14 +483,22 @@ static double slope(const struct fn_metric *metric, double *counts, unsigned int
 	return (above - below) / (2 * step);
 }
 
+/* Why not to rely on the rates of a metric's events per event of their leaders. */
 static const char *doubt_of(const struct fn_metric *metric, const struct fn_table *table,
 			    const struct fn_row *row, double number)
 {
 	const char *doubt = metric->source->is_joint && number < FEW ? "few" : NULL;
 
-	for (unsigned int i = 0; !doubt && i < metric->nr; i++)
-		doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
-				      metric->names[i ? 0 : metric->nr - 1]);
+	for (unsigned int i = 0; !doubt && i < metric->nr; i++) {
+		for (unsigned int j = 0; !doubt && j < table->nr_sets; j++) {
+			const struct fn_set *set = table->sets[j];
+
+			if (set->source == metric->source && !set->is_hidden &&
+			    fn_set__find(set, metric->names[i]) >= 0)
+				doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
+						      set->events[0].name);
+		}
+	}
 	return doubt;
 }
 
@@ -689,7 +699,7 @@ static int metrics__init(struct metrics *metrics, const char *description, const
 /* Returns the CPU whose metrics are used: the recorded one or the user's choice. */
 static char *choose_cpu(const struct fn_table *table)
 {
-	const char *chosen = getenv("PERF_CPUID"), *literals = NULL;
+	const char *chosen = fn_metrics__cpu, *literals = NULL;
 	const char *recorded = table->nr_cpus == 1 ? table->cpus[0] : NULL;
 	char *both;
 
