@@ -27,6 +27,7 @@ class Terminal:
     def __init__(self, *command: object, **environment: str) -> None:
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]
         self.line = self.column = 0
+        self.columns = COLUMNS
         self.raw = ""
         self.fed = self.resized = 0
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -61,7 +62,7 @@ class Terminal:
             elif token[0] == "\b":
                 self.column = max(self.column - 1, 0)
             elif token[0] >= " ":
-                self.screen[self.line][min(self.column, COLUMNS - 1)] = token[0]
+                self.screen[self.line][min(self.column, self.columns - 1)] = token[0]
                 self.column += 1
 
     def control(self, what: str, numbers: list[int]) -> None:
@@ -117,6 +118,7 @@ class Terminal:
     def resize(self, lines: int, columns: int) -> None:
         """Changes the size of the screen, and clears it."""
         self.resized = len(self.raw)
+        self.columns = columns
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]
         fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 

@@ -302,19 +302,27 @@ static bool lacks_chosen(const struct fn_top *top)
 	return top->options.filter && top->end && fn_table__is_empty(&top->total);
 }
 
+static double count(const struct fn_table *table, const struct fn_source *source)
+{
+	double nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->source == source && !table->sets[i]->is_hidden)
+			nr += table->sets[i]->total->number;
+	}
+	return nr;
+}
+
 /* Prints the line above the table. */
 static void print_status(const struct fn_top *top, FILE *fp)
 {
 	const struct fn_table *table = &top->total;
-	const char *what = "windows";
-	double nr = 0;
+	const struct fn_source *source = &fn_samples;
+	double nr = count(table, source);
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->is_hidden)
-			continue;
-		nr += table->sets[i]->total->number;
-		if (table->sets[i]->source != &fn_windows)
-			what = "samples";
+	for (int i = 0; !nr && fn_sources[i]; i++) {
+		source = fn_sources[i];
+		nr = count(table, source);
 	}
 	fprintf(fp, REVERSE "perf functions top: ");
 	if (lacks_chosen(top))
@@ -323,7 +331,7 @@ static void print_status(const struct fn_top *top, FILE *fp)
 		fprintf(fp, "no samples yet");
 	else
 		fprintf(fp, "%.1f s, %.0f %s", (top->end - top->begin) / (double)NSEC_PER_SEC, nr,
-			what);
+			source->title);
 	if (nr && top->options.filter)
 		fprintf(fp, " by --%s", top->options.filter);
 	if (table->lost)
@@ -684,12 +692,12 @@ static int keep_time(struct fn_top *top)
 		return milliseconds_to(end, now);
 	if (top->is_stopping) {
 		end_child(top, SIGKILL);
-		if (top->text) {
-			top->err = -ETIMEDOUT;
-			function_error_of_output(ETIMEDOUT);
-			zfree(&top->text);
-		}
-		return -1;
+		if (!top->text)
+			return -1;
+		top->err = -ETIMEDOUT;
+		function_error_of_output(ETIMEDOUT);
+		zfree(&top->text);
+		return 0;
 	}
 	if (now >= top->next_word)
 		send_word(top, now);
