@@ -6,7 +6,6 @@ from several distributions with known rates.
 """
 
 import itertools
-import json
 import math
 import random
 import re
@@ -31,6 +30,7 @@ from tests.harness.estimates import (
     score,
     sums_line,
 )
+from tests.harness.tables import flat
 
 DATA = CHECK / "intervals"
 
@@ -56,7 +56,7 @@ def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
 
 def rows_of(text: str) -> dict[str, dict]:
     """The rows of a JSON report by symbol."""
-    return {row["symbol"]: row for row in json.loads(text)["functions"]}
+    return {row["symbol"]: row for row in flat(text)["functions"]}
 
 
 class Method(unittest.TestCase):
