@@ -25,7 +25,7 @@ def flat(text: str) -> dict[str, Any]:
         seen = row["observations"]
         row["windows"] = {
             "matched": seen.get("windows", 0),
-            "samples": max(seen.values(), default=0),
+            "samples": seen.get("windows", max(seen.values(), default=0)),
         }
         row["events"] = {
             name: {"count": event["value"], "variance": (event.get("error") or 0) ** 2}

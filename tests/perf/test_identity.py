@@ -37,7 +37,7 @@ def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
 def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int]]:
     return rows(
         must(
-            PERF, "functions", "report", "-i", path, "-j", "--share", "discard", *options, stderr=-1
+            PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1
         )
     )
 

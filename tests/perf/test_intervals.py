@@ -458,7 +458,7 @@ class NestedCalls(unittest.TestCase):
         for window, most in ((300, 11), (100, 5)):
             program = Program(1)
             path = program.write(DATA / "nested.sums", random.Random(2), self.NUMBER, window)
-            auto, discard = self.shares(path), self.shares(path, "--share", "discard")
+            auto, discard = self.shares(path), self.shares(path)
             cycles, instructions = program.shares("%CY"), program.shares("%I")
             # the mean of |x - p| is sqrt(2 / pi) standard errors
             chance = sum(
