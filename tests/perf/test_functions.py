@@ -20,6 +20,7 @@ from pathlib import Path
 from tests.harness import reports, sumsfile
 from tests.harness.env import CHECK, PERF, must, run, unquoted, words
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
+from tests.harness.tables import flat
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
@@ -37,7 +38,7 @@ def sums_of(*arguments: object) -> tuple[dict[tuple, dict], list[dict]]:
 
 def without_skid(text: str) -> dict:
     """A JSON report without the skid, which only recordings have."""
-    report = json.loads(text)
+    report = flat(text)
     report.pop("skid", None)
     return report
 
@@ -57,10 +58,10 @@ class RandomRecordings(unittest.TestCase):
         ours = native(path, "-j", *share)
         if not simulation.sums:  # a program that ends before its first window has an empty table
             self.assertEqual(ours.returncode, 0, ours.stderr)
-            self.assertEqual(json.loads(ours.stdout)["functions"], [])
+            self.assertEqual(flat(ours.stdout)["functions"], [])
             return
         self.assertEqual(ours.returncode, 0, ours.stderr)
-        ours = json.loads(ours.stdout)
+        ours = flat(ours.stdout)
         sums, intervals = sums_of("-i", path, *share)
         self.assertEqual(sums, simulation.expected())
         self.assertEqual(intervals, simulation.expected_intervals())
@@ -189,11 +190,11 @@ class Interval(unittest.TestCase):
                 for table in tables:
                     begin, end = (f"{time:.9f}" for time in table["time"])
                     text = native(path, "-j", "--time", f"{begin},{end}", *options).stdout
-                    alone = json.loads(text)
+                    alone = flat(text)
                     self.assertEqual(self.named(table), self.named(alone))
                 for name, number in ("lost", simulation.lost), ("throttled", simulation.throttled):
                     self.assertEqual(sum(table[name] for table in tables), number)
-                whole = json.loads(self.report(path, "-j", *options))
+                whole = flat(self.report(path, "-j", *options))
                 windows = Counter()
                 for table in (*tables, whole):
                     for row in table["functions"]:

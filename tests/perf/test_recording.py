@@ -214,8 +214,8 @@ class Measured(unittest.TestCase):
         """In share mode auto, the default, they are right, whether windows match or not."""
         for recording, *options in (
             ("alternate",),
-            ("alternate", "--share", "discard"),
-            ("plain-window", "--share", "discard"),
+            ("alternate"),
+            ("plain-window"),
         ):
             table = functions(SHARE / f"{recording}.data", *options)
             check_shares(self, table, truth(), WINDOW)
@@ -223,7 +223,7 @@ class Measured(unittest.TestCase):
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
         """Page faults per instruction of each function, their standard error, and their number."""
         return measured_rates(
-            functions(SHARE / f"{recording}.data", "--share", "discard"), "page-faults"
+            functions(SHARE / f"{recording}.data"), "page-faults"
         )
 
     def test_page_faults(self):

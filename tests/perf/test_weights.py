@@ -5,7 +5,6 @@ So recordings with other periods, or a frequency, add up. Events of groups witho
 compare if all was counted. Events that took turns on the counters are scaled.
 """
 
-import json
 import random
 import re
 import subprocess
@@ -18,6 +17,7 @@ from tests.harness import perfwrite as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import WINDOW, Recording
+from tests.harness.tables import flat
 
 DATA = CHECK / "weights"
 F, G = 0x1000, 0x2000  # addresses of functions
@@ -39,7 +39,7 @@ def table(*arguments: object) -> dict[int, dict]:
     """The functions by address."""
     done = report(*arguments)
     assert not done.returncode, done
-    return {row["address"]: row for row in json.loads(done.stdout)["functions"]}
+    return {row["address"]: row for row in flat(done.stdout)["functions"]}
 
 
 def metrics(name: str, *arguments: object) -> dict[int, float]:
@@ -343,7 +343,7 @@ class Groups(unittest.TestCase):
         """Of what was counted they are a part, which differs: no value, and one line."""
         path = self.recording("parts", window=10)
         done = report(path)
-        for row in json.loads(done.stdout)["functions"]:
+        for row in flat(done.stdout)["functions"]:
             for metric in "BM/KI", "branches/KI":
                 self.assertIsNone(row["metrics"][metric])
         said = [line for line in done.stderr.splitlines() if "common event" in line]

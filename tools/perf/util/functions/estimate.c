@@ -864,7 +864,8 @@ static void begin_column(struct context *context, const struct fn_table *table,
 	else
 		begin_rate(context);
 	context->is_late = !source->is_joint && !fn_by__is(table->by, FN_BY_CHILDREN) &&
-			   is_late(table, source, column->event);
+			   (is_late(table, source, column->event) ||
+			    (!fn_column__is_share(column) && is_late(table, source, column->per)));
 	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
 		context->time = find_places(table, source, clocks[i], clocks[i]);
 	context->all_time = pool_at(&context->time, NULL).y;

@@ -174,26 +174,32 @@ static bool is_sampler(const struct evsel *evsel)
 	return own && (own->samples || (own->sampler && own->sampler->evsel == evsel));
 }
 
+static bool is_aux_pmu(const char *name)
+{
+	static const char *const pmus[] = { "intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
+		if (strstarts(name, pmus[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if an event is one of AUX data, which has no samples, though they may be stripped. */
 static bool is_of_aux(const struct fn_session *session, struct evsel *evsel)
 {
-	static const char *const pmus[] = { "intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt" };
 	const struct perf_env *env = &session->session->header.env;
-	const char *mapping = env->pmu_mappings, *name = evsel__name(evsel);
+	const char *mapping = env->pmu_mappings;
+	bool is_aux = is_aux_pmu(evsel__name(evsel));
 	char *colon;
 
 	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
 		unsigned long number = strtoul(mapping, &colon, 10);
 
-		if (number == evsel->core.attr.type && *colon)
-			name = colon + 1;
+		is_aux |= number == evsel->core.attr.type && *colon && is_aux_pmu(colon + 1);
 		mapping += strlen(mapping) + 1;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
-		if (strstarts(name, pmus[i]))
-			return evsel->core.attr.type >= PERF_TYPE_MAX;
-	}
-	return false;
+	return is_aux && evsel->core.attr.type >= PERF_TYPE_MAX;
 }
 
 /* An event that perf inject has made of AUX data: its samples have periods, and it has none. */
@@ -229,9 +235,12 @@ static bool ends_intervals(struct evsel *evsel)
 static bool wants_samples(const struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
+	const struct fn_evsel *own = evsel->priv;
+	const bool is_leading = ends_intervals(evsel) ||
+				(own && own->sampler && own->sampler->evsel == evsel);
 
 	return source != &fn_branches && has_periods(session, evsel) &&
-	       (source != &fn_windows || ends_intervals(evsel));
+	       (source != &fn_windows || is_leading);
 }
 
 static bool takes_samples(const struct fn_session *session, struct evsel *evsel)

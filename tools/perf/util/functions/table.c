@@ -701,6 +701,21 @@ static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
 	return false;
 }
 
+/* Returns true if a table has a set, or one of the source with more events. */
+static bool has_set(const struct fn_table *table, const struct fn_set *set)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *other = table->sets[i];
+		unsigned int nr = 0;
+
+		for (unsigned int j = 0; other->source == set->source && j < set->nr_events; j++)
+			nr += fn_set__find(other, set->events[j].name) >= 0;
+		if (nr == set->nr_events)
+			return true;
+	}
+	return false;
+}
+
 /* A group without samples is not in a table, so one table may have more groups than the other. */
 static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 {
@@ -712,7 +727,7 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 	for (unsigned int i = 0; i < less->nr_sets; i++) {
 		const struct fn_set *set = less->sets[i];
 
-		if (!set->is_dropped && !find_set(more, set->source, set->events, set->nr_events))
+		if (!set->is_dropped && !has_set(more, set))
 			return "it has other events or sources (name one with all groups first)";
 	}
 	if (differ_by_vendor(a, b))
