@@ -81,6 +81,8 @@ bool fn_event__is_portable(const char *name);
 bool fn_event__is_time(const char *name);
 /* Branches, and those of a kind: a sample belongs to where the branch comes from. */
 bool fn_event__is_branch(const char *name);
+/* The number of an event by its terms in perf's tables; false: there is more to it. */
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 /* The number of the PMU of a kind of cores, 0 if the attr names none. */
 u32 fn_event__core(const struct perf_event_attr *attr);
 enum fn_vendor fn_cpu__vendor(const char *cpu);
