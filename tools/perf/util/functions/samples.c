@@ -72,9 +72,9 @@ static double weigh(const struct fn_sample *sample)
 	struct fn_evsel *own = sample->own;
 	double period = sample->sample->period;
 
-	/* Without a period in the sample, only the counts tell which of the two has ended. */
-	if (window && !(attr->sample_type & PERF_SAMPLE_PERIOD) && sample->ends_interval &&
-	    own->member == 0 && own->sampler)
+	/* Without a period in the sample, only the counts tell. */
+	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
+	    sample->ends_interval && own->member == 0 && own->sampler)
 		period = sample->stream->counts[0];
 	if (!has_random_first(attr) || sample->place > 1)
 		return period;

@@ -211,24 +211,25 @@ static bool is_synthesized(struct evsel *evsel)
 	       !has_counts(evsel) && evsel->core.nr_members <= 1 && evsel__is_group_leader(evsel);
 }
 
+/* Returns true if an event ends the intervals of its group. */
+static bool ends_intervals(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
+}
+
 /* Returns true if the samples of an event tell how often it has happened. */
 static bool has_periods(const struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
-	if (is_tracepoint(evsel) || attr->sample_period >= NEVER ||
-	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD)) || is_of_aux(session, evsel))
+	/* Without a period, the counts of the group tell. */
+	if (is_tracepoint(evsel) || attr->sample_period >= NEVER || is_of_aux(session, evsel) ||
+	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD) && !ends_intervals(evsel)))
 		return false;
 	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_DUMMY ||
 						 attr->config == PERF_COUNT_SW_BPF_OUTPUT))
 		return false;
 	return attr->sample_period || is_synthesized(evsel);
-}
-
-/* Returns true if an event ends the intervals of its group. */
-static bool ends_intervals(struct evsel *evsel)
-{
-	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
 }
 
 /* Returns true if the samples of an event count: for windows, those of the leader tell shares. */
