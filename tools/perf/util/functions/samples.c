@@ -103,11 +103,11 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	int err = sample->own->has_records && !sample->chain ?
 		  find_origin(session, sample, &origin) : 0;
 
-	if (err)
+	if (err || sample->is_outside)
 		return err;
 	sample->own->periods += weight;
 	sample->own->number++;
-	if ((origin == sample->row && sample->is_filtered) || !origin || sample->is_outside)
+	if ((origin == sample->row && sample->is_filtered) || !origin)
 		return 0;
 	table->stamp++;
 	for (unsigned int i = 0; !err && i < nr; i++) {
