@@ -1574,6 +1574,13 @@ static int process(struct fn_session *session)
 	}
 	if (symbol__init(&perf->header.env) < 0)
 		return -1;
+	/* perf takes a function f for an address, and no name. */
+	if (symbol_conf.sym_list_str) {
+		strlist__delete(symbol_conf.sym_list);
+		symbol_conf.sym_list = strlist__new(symbol_conf.sym_list_str, NULL);
+		if (!symbol_conf.sym_list)
+			return -ENOMEM;
+	}
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, perf, &session->ranges, &session->range_size,
 					&session->range_num) < 0) {
