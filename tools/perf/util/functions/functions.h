@@ -452,7 +452,8 @@ int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
 int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
-/* Sets fn_sampler.counted to what all streams have counted. */
+void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
+/* Sets fn_sampler.counted to what all streams have counted in the span. */
 int fn_streams__count(struct fn_streams *streams);
 /* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
 int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,

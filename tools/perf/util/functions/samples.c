@@ -72,9 +72,9 @@ static double weigh(const struct fn_sample *sample)
 	struct fn_evsel *own = sample->own;
 	double period = sample->sample->period;
 
-	/* Without a period in the sample, only the counts tell which of the two has ended. */
-	if (window && !(attr->sample_type & PERF_SAMPLE_PERIOD) && sample->ends_interval &&
-	    own->member == 0 && own->sampler)
+	/* Without a period in the sample, only the counts tell. */
+	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
+	    sample->ends_interval && own->member == 0 && own->sampler)
 		period = sample->stream->counts[0];
 	if (!has_random_first(attr) || sample->place > 1)
 		return period;
@@ -103,11 +103,11 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	int err = sample->own->has_records && !sample->chain ?
 		  find_origin(session, sample, &origin) : 0;
 
-	if (err)
+	if (err || sample->is_outside)
 		return err;
 	sample->own->periods += weight;
 	sample->own->number++;
-	if ((origin == sample->row && sample->is_filtered) || !origin || sample->is_outside)
+	if ((origin == sample->row && sample->is_filtered) || !origin)
 		return 0;
 	table->stamp++;
 	for (unsigned int i = 0; !err && i < nr; i++) {

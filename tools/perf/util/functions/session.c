@@ -211,24 +211,25 @@ static bool is_synthesized(struct evsel *evsel)
 	       !has_counts(evsel) && evsel->core.nr_members <= 1 && evsel__is_group_leader(evsel);
 }
 
+/* Returns true if an event ends the intervals of its group. */
+static bool ends_intervals(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
+}
+
 /* Returns true if the samples of an event tell how often it has happened. */
 static bool has_periods(const struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
-	if (is_tracepoint(evsel) || attr->sample_period >= NEVER ||
-	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD)) || is_of_aux(session, evsel))
+	/* Without a period, the counts of the group tell. */
+	if (is_tracepoint(evsel) || attr->sample_period >= NEVER || is_of_aux(session, evsel) ||
+	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD) && !ends_intervals(evsel)))
 		return false;
 	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_DUMMY ||
 						 attr->config == PERF_COUNT_SW_BPF_OUTPUT))
 		return false;
 	return attr->sample_period || is_synthesized(evsel);
-}
-
-/* Returns true if an event ends the intervals of its group. */
-static bool ends_intervals(struct evsel *evsel)
-{
-	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
 }
 
 /* Returns true if the samples of an event count: for windows, those of the leader tell shares. */
@@ -903,11 +904,23 @@ static int add_times(struct fn_session *session, const struct fn_sample *sample)
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
 static int finish(struct fn_session *session, u64 lost);
 
+static void restart_event(struct fn_evsel *own)
+{
+	if (!own)
+		return;
+	own->periods = 0;
+	own->number = 0;
+	memset(own->times, 0, sizeof(own->times));
+	if (own->sampler)
+		memset(own->sampler->times, 0, sizeof(own->sampler->times));
+}
+
 /* Passes on the table of a span, and begins the next one without sums. */
 static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_table *own)
 {
 	const struct fn_options *options = session->options;
 	int err = finish(session, lost);
+	struct evsel *evsel;
 	const char *reason;
 
 	fn_table__init(own);
@@ -919,8 +932,12 @@ static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_ta
 		err = options->take(options->data, own, session->begin, end);
 	fn_table__clear(&session->span);
 	fn_paths__restart(session->paths);
+	fn_streams__restart(session->streams);
+	evlist__for_each_entry(session->session->evlist, evsel)
+		restart_event(evsel->priv);
 	session->told_lost = lost;
 	session->throttled = 0;
+	session->nr_tasks = 0;
 	return err;
 }
 
@@ -1037,6 +1054,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	if (!thread)
 		return -EINVAL;
 	own.thread = thread->number;
+	own.is_outside = is_outside(session, sample);
 	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
 	err = refuse_values(session, evsel, err) ?: add_times(session, &own);
@@ -1056,7 +1074,6 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	own.is_filtered = place->is_filtered || own.is_foreign;
 	/* The stream of a CPU has intervals of several threads. */
 	own.is_foreign |= evsel->core.attr.inherit && thread->is_filtered;
-	own.is_outside = is_outside(session, sample);
 	own.is_nowhere = place->is_nowhere;
 	if (!err && session->options->annotate && !own.is_filtered && !own.is_outside)
 		err = annotate_sample(&own, place);
@@ -1557,6 +1574,13 @@ static int process(struct fn_session *session)
 	}
 	if (symbol__init(&perf->header.env) < 0)
 		return -1;
+	/* perf takes a function f for an address, and no name. */
+	if (symbol_conf.sym_list_str) {
+		strlist__delete(symbol_conf.sym_list);
+		symbol_conf.sym_list = strlist__new(symbol_conf.sym_list_str, NULL);
+		if (!symbol_conf.sym_list)
+			return -ENOMEM;
+	}
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, perf, &session->ranges, &session->range_size,
 					&session->range_num) < 0) {

@@ -397,13 +397,20 @@ static int read_group(struct fn_streams *streams, struct fn_stream *stream, stru
 {
 	const u64 read_format = sample->evsel->core.attr.read_format;
 	const bool is_first = !stream->counted[sample->own->member];
+	const size_t size = stream->sampler->nr * sizeof(u64);
+	u64 counted[FN_MOST_EVENTS];
 	int err;
 
 	if (!fn_sample__has_values(event, sample->sample, read_format))
 		return -EINVAL;
+	if (sample->is_outside)
+		memcpy(counted, stream->counted, size);
 	err = read_values(streams, stream, evlist, read_format, sample->sample);
 	if (err)
 		return err;
+	/* What was counted outside of the spans of time is not to be sampled. */
+	for (unsigned int i = 0; sample->is_outside && i < stream->sampler->nr; i++)
+		stream->before[i] += stream->counted[i] - counted[i];
 	if (stream->ids[0] != stream->id)
 		return -EINVAL;
 	if (is_first)
@@ -512,6 +519,18 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 	}
 	memset(streams->recent, 0, sizeof(streams->recent));
 	streams->looked = streams->now;
+}
+
+static int restart_count(void *data __maybe_unused, struct fn_stream *stream)
+{
+	if (stream->sampler)
+		memcpy(stream->before, stream->counted, stream->sampler->nr * sizeof(u64));
+	return 0;
+}
+
+void fn_streams__restart(struct fn_streams *streams)
+{
+	fn_streams__for_each(streams, restart_count, NULL);
 }
 
 static int begin_count(void *data __maybe_unused, struct fn_stream *stream)

@@ -701,7 +701,7 @@ static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
 	return false;
 }
 
-/* Returns true if a table has a set, or one of the source with more events. */
+/* Returns true if a table has a set, or one of the source with more events, or with less. */
 static bool has_set(const struct fn_table *table, const struct fn_set *set)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
@@ -710,7 +710,7 @@ static bool has_set(const struct fn_table *table, const struct fn_set *set)
 
 		for (unsigned int j = 0; other->source == set->source && j < set->nr_events; j++)
 			nr += fn_set__find(other, set->events[j].name) >= 0;
-		if (nr == set->nr_events)
+		if (nr && nr == min(set->nr_events, other->nr_events))
 			return true;
 	}
 	return false;
