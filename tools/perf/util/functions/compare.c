@@ -797,6 +797,7 @@ static const char *refuse_limit(const struct comparison *comparison, const struc
 	const struct fn_columns *after = &comparison->sides[AFTER].all.columns;
 	int old = fn_columns__find(before, limit->text, limit->length);
 	int new = fn_columns__find(after, limit->text, limit->length);
+	static char reason[160];
 
 	if (comparison->has_other_vendor)
 		return "the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor";
@@ -805,8 +806,11 @@ static const char *refuse_limit(const struct comparison *comparison, const struc
 				 "the runs after have no value of it: record the same events before and after, for long enough";
 	if (after->columns[new].is_count)
 		return "a number has no 95 % interval: take another column";
-	if (before->columns[old].source != after->columns[new].source)
-		return "values before come from another source than those after: record both alike, or choose a --source that both have";
+	if (before->columns[old].source != after->columns[new].source) {
+		scnprintf(reason, sizeof(reason), "values before come from %s, those after from %s: record both alike, or choose a --source that both have",
+			  before->columns[old].source->name, after->columns[new].source->name);
+		return reason;
+	}
 	if (!comparison->has_several_runs && !comparison->options->single_run)
 		return "one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run";
 	return NULL;
