@@ -162,13 +162,15 @@ static size_t length_of_build(const char *text, bool is_rust)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		const size_t begin = strlen(patterns[i].begin);
-		const size_t length = strspn(text + begin, patterns[i].set);
-		const char *end = text + begin + length;
+		const char *end;
+		size_t length;
 
-		if (strstarts(text, patterns[i].begin) && length &&
-		    (!patterns[i].length || length == patterns[i].length) &&
-		    (is_rust || !patterns[i].is_rust) && strstarts(end, patterns[i].end) &&
-		    (*patterns[i].end || !isalnum(*end)))
+		if (!strstarts(text, patterns[i].begin) || (patterns[i].is_rust && !is_rust))
+			continue;
+		length = strspn(text + begin, patterns[i].set);
+		end = text + begin + length;
+		if (length && (!patterns[i].length || length == patterns[i].length) &&
+		    strstarts(end, patterns[i].end) && (*patterns[i].end || !isalnum(*end)))
 			return begin + length + patterns[i].drops;
 	}
 	return 0;
