@@ -130,7 +130,8 @@ class Pprof(Case):
             found = top(self.profile, event)
             for name, row in zip(perf_names(path), table["functions"]):
                 own, total = found.pop(name, (0, 0))
-                self.assertAlmostEqual(own, (row["events"][event] or {"value": 0})["value"], delta=1)
+                counted = row["events"][event]
+                self.assertAlmostEqual(own, counted["value"] if counted else 0, delta=1)
                 self.assertEqual(own, total)
                 seen += own > 0
             self.assertEqual(found, {})
@@ -280,6 +281,7 @@ class OpenMetrics(Case):
             for key in seen["perf_functions_cycles_per_instruction_low"]
         ):
             self.assertTrue(low <= value <= high)
+
     def test_marks(self):
         """Each mark of the table is a mark here."""
         words = "--openmetrics", "-", "--top", 1000, self.chains
