@@ -54,7 +54,7 @@ class RandomRecordings(unittest.TestCase):
         simulation = Simulation(seed, libraries())
         path = DATA / "random.data"
         simulation.run(simulation.random.choice((5, 100, 1000)), path)
-        share = ("--share", simulation.share)
+        share = ()
         ours = native(path, "-j", *share)
         if not simulation.sums:  # a program that ends before its first window has an empty table
             self.assertEqual(ours.returncode, 0, ours.stderr)
@@ -108,7 +108,7 @@ class RandomRecordings(unittest.TestCase):
                 simulation = Simulation(seed, libraries(), by=by)
                 simulation.run(500, path)
                 rows = ("--children",) if by == "children" else ("--by", by)
-                options = (*rows, "--share", simulation.share)
+                options = rows
                 with self.subTest(seed=seed, by=by):
                     report = json.loads(
                         must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
@@ -183,7 +183,6 @@ class Interval(unittest.TestCase):
             simulation = Simulation(seed, libraries(), by=by)
             simulation.run(600, path)
             options = ["--children"] if by == "children" else ["--by", by]
-            options += ["--share", simulation.share]
             with self.subTest(seed=seed, by=by):
                 tables = self.tables(path, *options)
                 self.assertGreater(len(tables), 1)
@@ -380,7 +379,7 @@ class Report(Case):
         self.assert_refused("version 9, this perf reads versions 4 to 5", bad)
         other = recording("other", 3, events=2)
         self.assert_refused("other.data: cannot be added.*other events", self.one, other)
-        self.report(self.one, "--share", "none", "--sums", bad)
+        self.report(self.one, "--sums", bad)
         self.assert_refused("cannot be added.*share mode", bad, self.one)
         for option, value in ("comms", "nobody"), ("cpu", "63"):
             done = run(PERF, "functions", "report", self.one, f"--{option}={value}", stderr=-1)
