@@ -254,7 +254,8 @@ int fn_explain(int err)
 	if (err == -EOVERFLOW)
 		fn_error("more events than a table can have columns: record fewer");
 	else if (err == -E2BIG)
-		fn_error("too many rows for their columns (--by dso has fewer): report fewer files at once");
+		fn_error(
+			"too many rows for their columns (--by dso has fewer): report fewer files at once");
 	else if (err == -ENOMEM)
 		fn_error("not enough memory: report fewer files at once");
 	return err;
@@ -461,8 +462,8 @@ static bool refuse_by(struct report *report)
 
 	if (nr > 0 && keys[0] != FN_BY_CHILDREN) {
 		for (int i = 0; i < nr; i++)
-			length += scnprintf(report->by + length, sizeof(report->by) - length, "%s%s",
-					    i ? "," : "", fn_key__name(keys[i]));
+			length += scnprintf(report->by + length, sizeof(report->by) - length,
+					    "%s%s", i ? "," : "", fn_key__name(keys[i]));
 		report->options.by = report->by;
 		return false;
 	}
@@ -488,8 +489,8 @@ static int choose_rows(struct report *report)
 	struct fn_options *options = &report->options;
 	bool has_chain;
 
-	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) || refuse_by(report) ||
-	    refuse_separator(report) || refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) ||
+	    refuse_by(report) || refuse_separator(report) || refuse_numbers("pid", symbol_conf.pid_list_str) ||
 	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
 	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
@@ -539,26 +540,43 @@ static bool find_sides(struct report *report)
 	return true;
 }
 
-/* Options that contradict each other, and why. */
+/* Returns why options contradict each other, NULL if they do not. */
 static const char *find_conflict(struct report *report)
 {
 	const unsigned int nr_inputs = report->inputs[SIDE_NONE].nr + !!input_name;
+	const struct {
+		bool is_there;
+		const char *text;
+	} conflicts[] = {
+		{
+			report->diff && !find_sides(report),
+			"--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums"
+		}, {
+			report->interval && (report->diff || report->sums || report->wants_tui ||
+					     nr_inputs > 1),
+			"--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons"
+		}, {
+			report->fail_on && !report->diff,
+			"--fail-on checks a comparison: add --diff, or --before and --after"
+		}, {
+			report->single_run && !report->diff,
+			"--single-run is about a comparison: add --diff, or --before and --after"
+		}, {
+			report->sums && (report->json || report->separator || report->fields ||
+					 report->metrics || report->sort || report->limit ||
+					 report->percent_limit || report->with_ci),
+			"--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums"
+		}, {
+			report->wants_tui && (report->json || report->separator || report->sums ||
+					      report->diff),
+			"--tui browses a table: leave out -j, -x, --sums and comparisons"
+		},
+	};
 
-	if (report->diff && !find_sides(report))
-		return "--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums";
-	if (report->interval &&
-	    (report->diff || report->sums || report->wants_tui || nr_inputs > 1))
-		return "--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons";
-	if (report->fail_on && !report->diff)
-		return "--fail-on checks a comparison: add --diff, or --before and --after";
-	if (report->single_run && !report->diff)
-		return "--single-run is about a comparison: add --diff, or --before and --after";
-	if (report->sums && (report->json || report->separator || report->fields ||
-			     report->metrics || report->sort || report->limit ||
-			     report->percent_limit || report->with_ci))
-		return "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums";
-	if (report->wants_tui && (report->json || report->separator || report->sums || report->diff))
-		return "--tui browses a table: leave out -j, -x, --sums and comparisons";
+	for (size_t i = 0; i < ARRAY_SIZE(conflicts); i++) {
+		if (conflicts[i].is_there)
+			return conflicts[i].text;
+	}
 	return NULL;
 }
 
@@ -1153,7 +1171,8 @@ static int cmd_functions_top(int argc, const char **argv)
 	struct top top = {};
 	struct fn_top_options options = {
 		.delay = 2, .last = 30, .record = record_for_top, .read = read_for_top,
-		.print = print_for_top, .note = note_for_top, .choose = choose_for_top, .data = &top,
+		.print = print_for_top, .note = note_for_top, .choose = choose_for_top,
+		.data = &top,
 	};
 	struct option *shared = table_options(&top.report), *all = NULL;
 	const struct option own[] = {

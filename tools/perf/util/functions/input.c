@@ -63,7 +63,8 @@ static bool choose_source(struct fn_table *table, const struct fn_source *source
 		bool is_needed = set->source == source;
 
 		for (unsigned int j = 0; j < table->nr_sets; j++)
-			is_needed |= table->sets[j]->source == source && table->sets[j]->even == set;
+			is_needed |= table->sets[j]->source == source &&
+				     table->sets[j]->even == set;
 		set->is_dropped = !is_needed;
 		set->is_hidden |= set->source != source;
 	}
@@ -94,7 +95,8 @@ static int read_sums(const char *path, int fd, const struct fn_options *options,
 	}
 	fclose(fp);
 	if (!err && filter) {
-		fn_error("%s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums",
+		fn_error(
+			"%s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums",
 			 path, filter, filter);
 		err = -EINVAL;
 	}
@@ -190,7 +192,8 @@ void fn_input__note_empty(const char *path, const struct fn_options *options)
 	if (filter)
 		fn_warn("%s: no sample matches --%s: leave it out to see all rows", path, filter);
 	else if (options->source == &fn_branches)
-		fn_warn("%s: no branch records that tell a CPI: record for longer, or with a period of more than 3000 cycles",
+		fn_warn(
+			"%s: no branch records that tell a CPI: record for longer, or with a period of more than 3000 cycles",
 			path);
 	else
 		fn_warn("%s: no samples that count: record for longer, or with a shorter period",
@@ -224,12 +227,14 @@ int fn_input__read(const char *path, struct fn_options *options, bool has_by, co
 	if (fd >= 0)
 		close(fd);
 	if (!err && has_by && strcmp(table->by, options->by)) {
-		fn_error("%s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording",
+		fn_error(
+			"%s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording",
 			 path, fn_by__is(table->by, FN_BY_CHILDREN) ? "of --" : "by ", table->by);
 		err = -EINVAL;
 	}
 	if (!err && is_sums && options->inlines && !table->inlines) {
-		fn_error("%s: these sums have no inlined functions: leave out --inline, or write sums anew from the recording",
+		fn_error(
+			"%s: these sums have no inlined functions: leave out --inline, or write sums anew from the recording",
 			 path);
 		err = -EINVAL;
 	}

@@ -378,7 +378,8 @@ static int add_cells(const struct fn_view *view, struct fn_text *text, char **la
 			err = fn_text__cell(text, fn_view__cell(column, value, buf),
 					    color_of(column, value));
 			if (!err && has_interval(view, i))
-				err = fn_text__cell(text, fn_view__interval(column, value, buf), NULL);
+				err = fn_text__cell(text, fn_view__interval(column, value, buf),
+						    NULL);
 		}
 	}
 	return err;

@@ -176,7 +176,9 @@ static bool is_sampler(const struct evsel *evsel)
 
 static bool is_aux_pmu(const char *name)
 {
-	static const char *const pmus[] = { "intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt" };
+	static const char *const pmus[] = {
+		"intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt",
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
 		if (strstarts(name, pmus[i]))
@@ -185,7 +187,7 @@ static bool is_aux_pmu(const char *name)
 	return false;
 }
 
-/* Returns true if an event is one of AUX data, which has no samples, though they may be stripped. */
+/* Returns true if an event is one of AUX data, which has no samples; they may be stripped. */
 static bool is_of_aux(const struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_env *env = &session->session->header.env;
@@ -305,8 +307,8 @@ static bool has_records(const struct fn_session *session, struct evsel *evsel)
 	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
 	const char *by = session->options->by;
 
-	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) && has_periods(session, evsel) &&
-	       attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) &&
+	       has_periods(session, evsel) && attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
 	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
 	       !evsel__has_branch_callstack(evsel) &&
 	       (!levels || ((attr->exclude_user || levels & PERF_SAMPLE_BRANCH_USER) &&
@@ -355,7 +357,7 @@ static bool all_have_records(const struct fn_session *session, struct evsel *evs
 	return found;
 }
 
-/* Returns the name of an event: that of what it counts, unless another one counts something else. */
+/* Returns the name of what an event counts, unless another one of it counts something else. */
 static char *name_event(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
@@ -459,7 +461,8 @@ static void set_limit(struct fn_sampler *sampler)
 	 * to be at most a quarter of it. An interval that is as short as a window is as useful,
 	 * whichever of the two it was.
 	 */
-	const u64 period = attr->freq ? 4 * min_t(u64, window, UINT64_MAX / 4) : attr->sample_period;
+	const u64 period = attr->freq ? 4 * min_t(u64, window, UINT64_MAX / 4) :
+					attr->sample_period;
 	u64 longest = window + min(jitter_of(attr->jitter_alternate_period, window),
 				   UINT64_MAX - window);
 	u64 shortest = period - jitter_of(attr->jitter_alternate_period, period);
@@ -1035,7 +1038,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	int err = 0;
 
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
-		fn_error("deferred call chains are not supported: record without ',defer' in --call-graph");
+		fn_error(
+			"deferred call chains are not supported: record without ',defer' in --call-graph");
 		session->is_refused = true;
 		return -EINVAL;
 	}
@@ -1504,7 +1508,8 @@ static bool is_newer(const struct fn_session *session)
 {
 	/* Features from 128 on are those of simpleperf. */
 	return session->is_newer || session->session->has_unknown ||
-	       find_next_bit(session->session->header.adds_features, 128, HEADER_LAST_FEATURE) < 128;
+	       find_next_bit(session->session->header.adds_features, 128,
+			     HEADER_LAST_FEATURE) < 128;
 }
 
 static int refuse_newer(const struct fn_session *session)
@@ -1525,19 +1530,22 @@ static bool refuse_kinds(const struct fn_session *session)
 	const struct fn_source *source = session->options->source;
 
 	if (!session->has_set && (is_empty ? session->has_aux : !session->has_event)) {
-		fn_error("%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
+		fn_error(
+			"%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
 			 session->name, is_empty ?
 			 "AUX data (intel_pt, arm_spe), which has no" :
 			 "tracepoints, which have no");
 		return true;
 	}
 	if (source == &fn_branches && !session->paths) {
-		fn_error("%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
+		fn_error(
+			"%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
 			 session->name);
 		return true;
 	}
 	if (!session->has_set || (source == &fn_windows && !session->nr_samplers)) {
-		fn_error("%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
+		fn_error(
+			"%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
 			 session->name, source == &fn_windows ? "" :
 			 ", and no event that samples by itself and tells its period");
 		return true;
@@ -1584,7 +1592,8 @@ static int process(struct fn_session *session)
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, perf, &session->ranges, &session->range_size,
 					&session->range_num) < 0) {
-		fn_error("cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
+		fn_error(
+			"cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
 			 options->time);
 		return -1;
 	}
@@ -1600,7 +1609,8 @@ static int process(struct fn_session *session)
 		return refuse_newer(session);
 	/* If perf record was killed, top has what came before. */
 	if (err || (perf->is_cut && !options->is_due)) {
-		fn_error("%s: cannot be read to its end: the %s is cut short or damaged, record again",
+		fn_error(
+			"%s: cannot be read to its end: the %s is cut short or damaged, record again",
 			 session->name, perf_data__is_pipe(perf->data) ? "pipe" : "file");
 		return -EINVAL;
 	}
@@ -1619,6 +1629,7 @@ static void note_turns(const struct fn_session *session)
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		const struct fn_evsel *own = evsel->priv;
 		const double *times = NULL;
+		bool has_group;
 		double part;
 		char *event;
 
@@ -1633,16 +1644,18 @@ static void note_turns(const struct fn_session *session)
 		part = times && times[0] > 0 && times[1] > 0 ? times[1] / times[0] : 1;
 		if (part > 1 / 1.005)
 			continue;
+		has_group = evsel->core.nr_members > 1 && own->sampler &&
+			    own->sampler->set->is_complete;
 		event = function_text__printable(evsel__name(evsel));
-		fn_warn("%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
+		fn_warn(
+			"%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
 			session->name, event ?: "an event",
-			evsel->core.nr_members > 1 && own->sampler && own->sampler->set->is_complete ?
-			" with its group" : "",
-			100 * part);
+			has_group ? " with its group" : "", 100 * part);
 		free(event);
 	}
 	if (nr_alone > LEAST_COUNTERS)
-		fn_warn("%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
+		fn_warn(
+			"%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
 			session->name, nr_alone);
 }
 
@@ -1684,7 +1697,8 @@ static void note_scales(const struct fn_session *session, const struct fn_table 
 		}
 	}
 	if (length)
-		fn_warn("%s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s",
+		fn_warn(
+			"%s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s",
 			session->name, text);
 }
 
@@ -1844,13 +1858,18 @@ void fn_sessions__delete(struct fn_session *sessions)
 	}
 }
 
+static bool has_name(const struct dso *dso, const char *path)
+{
+	return !strcmp(function_text__base_name(path),
+		       function_text__base_name(dso__long_name(dso)));
+}
+
 static struct row_symbol *find_symbol(struct fn_session *session, const struct fn_row *row)
 {
 	struct row_symbol *symbol = session->symbols;
 
 	while (symbol && (!strstr(row->symbol, symbol->ms.sym->name) ||
-			  strcmp(function_text__base_name(row->dso),
-				 function_text__base_name(dso__long_name(map__dso(symbol->ms.map)))) ||
+			  !has_name(map__dso(symbol->ms.map), row->dso) ||
 			  (row->has_address && row->address != symbol->ms.sym->start) ||
 			  !symbol__annotation(symbol->ms.sym)->src))
 		symbol = symbol->next;

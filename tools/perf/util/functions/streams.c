@@ -28,7 +28,7 @@
 struct fn_counter {
 	u64 id;
 	struct fn_counter *leader;	/* of its group, maybe itself; NULL: not known */
-	u64 throttled;			/* the last record of throttling, of a leader: in the group */
+	u64 throttled;			/* the last record of it, or in a leader's group */
 	bool is_still;			/* it is throttled, while its leader samples */
 	u32 thread;			/* with which it ends, if that was throttled; else 0 */
 	unsigned int nr_still;		/* number of members that are */
@@ -208,7 +208,8 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 {
 	const unsigned int nr = sampler ? sampler->nr : 1;
 	const unsigned int nr_events = sampler && sampler->set ? sampler->set->nr_events : 0;
-	struct fn_stream *stream = zalloc(sizeof(*stream) + (5 * nr + nr_events) * sizeof(u64) + nr);
+	struct fn_stream *stream = zalloc(sizeof(*stream) + nr +
+					  (5 * nr + nr_events) * sizeof(u64));
 
 	if (!stream)
 		return NULL;
@@ -448,7 +449,8 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 	err = attr->read_format & PERF_FORMAT_GROUP ?
 	      read_group(streams, stream, evlist, event, sample) : read_one(stream, sample);
 	/* Members may have counted while the leader was throttled. */
-	sample->is_broken = stream->seen <= streams->lost || stream->seen <= stream->leader->throttled ||
+	sample->is_broken = stream->seen <= streams->lost ||
+			    stream->seen <= stream->leader->throttled ||
 			    (stream->leader->nr_still && has_still_member(streams, stream));
 	return err;
 }
@@ -501,8 +503,8 @@ int fn_streams__for_each(struct fn_streams *streams,
 }
 
 /*
- * Forgets the streams that had no sample since the call before, so that threads that have ended take
- * no memory. If a thread goes on, its next interval is unknown, like its first one.
+ * Forgets the streams that had no sample since the call before, so that threads that have ended
+ * take no memory. If a thread goes on, its next interval is unknown, like its first one.
  */
 void fn_streams__forget_idle(struct fn_streams *streams)
 {

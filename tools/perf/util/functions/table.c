@@ -278,7 +278,8 @@ struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source 
 	set->total = zalloc(sums_size(set));
 	set->windows = zalloc(sums_size(set));
 	set->longs = zalloc(sums_size(set));
-	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set : NULL;
+	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set :
+											    NULL;
 }
 
 static struct fn_set *find_set(const struct fn_table *table, const struct fn_source *source,
@@ -415,7 +416,8 @@ static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *
 
 	table->allocated += sums_size(set);
 	if (table->allocated > MOST_MEMORY) {
-		fn_error("the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
+		fn_error(
+			"the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
 		return NULL;
 	}
 	if (nr > row->nr_sums) {
@@ -731,7 +733,7 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 			return "it has other events or sources (name one with all groups first)";
 	}
 	if (differ_by_vendor(a, b))
-		return "an event of the same name counts something else on the CPU of another vendor";
+		return "an event of one name counts something else on the CPU of another vendor";
 	return NULL;
 }
 
@@ -806,8 +808,8 @@ static int add_table(struct fn_table *table, const struct fn_table *other)
 	}
 	for (size_t i = 0; !err && i < other->nr_rows; i++) {
 		const struct fn_row *from = other->rows[i];
-		struct fn_row *row = fn_table__findnew_row(table, from->symbol, from->dso,
-							   from->has_address ? &from->address : NULL);
+		const u64 *address = from->has_address ? &from->address : NULL;
+		struct fn_row *row = fn_table__findnew_row(table, from->symbol, from->dso, address);
 
 		err = row ? add_row(table, row, from, sets) : -ENOMEM;
 	}
