@@ -20,10 +20,24 @@ MOST = 1e-9
 def table(perf: str, script: str, path: str, options: list[str]) -> dict[str, dict[str, str]]:
     """The rows by name."""
     if script:
-        command = [perf, "script", "-i", path, *options, "-s", script, "--", "-s", "discard", "--csv"]
+        command = [
+            perf,
+            "script",
+            "-i",
+            path,
+            *options,
+            "-s",
+            script,
+            "--",
+            "-s",
+            "discard",
+            "--csv",
+        ]
     else:
         command = [perf, "functions", "report", "-i", path, "-x", ",", *options]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
+    )
     return {row["symbol"]: row for row in csv.DictReader(done.stdout.splitlines())}
 
 

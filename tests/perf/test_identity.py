@@ -35,11 +35,7 @@ def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int]]:
-    return rows(
-        must(
-            PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1
-        )
-    )
+    return rows(must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1))
 
 
 def build(name: str, source: str, *options: str) -> Path:

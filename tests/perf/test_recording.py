@@ -222,9 +222,7 @@ class Measured(unittest.TestCase):
 
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
         """Page faults per instruction of each function, their standard error, and their number."""
-        return measured_rates(
-            functions(SHARE / f"{recording}.data"), "page-faults"
-        )
+        return measured_rates(functions(SHARE / f"{recording}.data"), "page-faults")
 
     def test_page_faults(self):
         expected = truth()

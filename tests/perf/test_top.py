@@ -343,7 +343,9 @@ class WithoutTerminal(unittest.TestCase):
         table = {row["symbol"]: row for row in parts[-1]["functions"]}
         truth = read_truth((SHARE / "truth-faults").read_text())
         for name, line in truth.items():
-            self.assertAlmostEqual(table[name]["metrics"]["%CY"]["value"], 100 * line.share, delta=4)
+            self.assertAlmostEqual(
+                table[name]["metrics"]["%CY"]["value"], 100 * line.share, delta=4
+            )
         rate, line = table["dcache_miss"]["metrics"]["PF/KI"], truth["dcache_miss"]
         self.assertGreater(table["dcache_miss"]["events"]["page-faults"]["value"], 100)
         self.assertLess(
@@ -458,7 +460,9 @@ class AtTerminal(unittest.TestCase):
 
     def test_table(self):
         status, titles, *lines = self.seen["table"]
-        self.assertRegex(status, r"^perf functions top: [\d.]+ s, \d+ event samples  h: help  q: quit$")
+        self.assertRegex(
+            status, r"^perf functions top: [\d.]+ s, \d+ event samples  h: help  q: quit$"
+        )
         self.assertEqual(titles.split(), ["symbol", "#", "CPI", "%CY*", "%I"])
         table = rows(lines)
         self.assertEqual(set(table), set(LEAVES))

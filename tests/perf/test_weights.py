@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import WINDOW, Recording
 from tests.harness.tables import flat

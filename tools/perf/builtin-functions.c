@@ -244,7 +244,7 @@ int fn_flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
+	fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
 	return -EIO;
 }
 
@@ -252,12 +252,11 @@ int fn_flush(void)
 int fn_explain(int err)
 {
 	if (err == -EOVERFLOW)
-		fn_error("more events than a table can have columns: record fewer");
+		fn_err("more events than a table can have columns: record fewer");
 	else if (err == -E2BIG)
-		fn_error(
-			"too many rows for their columns (--by dso has fewer): report fewer files at once");
+		fn_err("too many rows for their columns (--by dso has fewer): report fewer files at once");
 	else if (err == -ENOMEM)
-		fn_error("not enough memory: report fewer files at once");
+		fn_err("not enough memory: report fewer files at once");
 	return err;
 }
 
@@ -351,8 +350,8 @@ static int print_table(struct report *report, const struct fn_table *table)
 	if (err)
 		goto out;
 	if (!view.nr_rows && table->nr_rows && !is_part) {
-		fn_error("no row has a share of %g %%: take a smaller --percent-limit",
-			 report->percent_limit);
+		fn_err("no row has a share of %g %%: take a smaller --percent-limit",
+		       report->percent_limit);
 		err = -EINVAL;
 		goto out;
 	}
@@ -410,7 +409,7 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 	*cpus = *list ? perf_cpu_map__new(list) : NULL;
 	if (*cpus)
 		return 0;
-	fn_error("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
+	fn_err("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
 	return -EINVAL;
 }
 
@@ -419,7 +418,7 @@ static bool refuse_numbers(const char *name, const char *list)
 {
 	if (!list || !list[strspn(list, "0123456789,-")])
 		return false;
-	fn_error("cannot read --%s %s: write numbers, as in 100,102", name, list);
+	fn_err("cannot read --%s %s: write numbers, as in 100,102", name, list);
 	return true;
 }
 
@@ -429,7 +428,7 @@ static bool refuse_symbols(const char *name, const char *path)
 	/* Other names are relative to --symfs. */
 	if (!path || (*path != '/' && *symbol_conf.symfs) || !access(path, R_OK))
 		return false;
-	fn_error("--%s %s: %m: name a file with symbols of the kernel", name, path);
+	fn_err("--%s %s: %m: name a file with symbols of the kernel", name, path);
 	return true;
 }
 
@@ -439,14 +438,14 @@ static bool refuse_separator(struct report *report)
 	if (report->separator && !strcmp(report->separator, "\\t"))
 		report->separator = "\t";
 	if (report->separator && report->json) {
-		fn_error("-j and -x choose the form of the output: leave out one of them");
+		fn_err("-j and -x choose the form of the output: leave out one of them");
 		return true;
 	}
 	for (const char *c = report->separator; c && *c; c++) {
 		if (!isalnum(*c) && !strchr(".-+~\"'\n", *c))
 			continue;
-		fn_error("-x %s: values may contain it: take another separator, such as , or \\t",
-			 report->separator);
+		fn_err("-x %s: values may contain it: take another separator, such as , or \\t",
+		       report->separator);
 		return true;
 	}
 	return false;
@@ -479,7 +478,7 @@ static bool refuse_source(struct report *report)
 	report->options.source = report->source ? fn_source__find(report->source) : NULL;
 	if (!report->source || report->options.source || !strcmp(report->source, "best"))
 		return false;
-	fn_error("no source %s, there are: windows samples branches best", report->source);
+	fn_err("no source %s, there are: windows samples branches best", report->source);
 	return true;
 }
 
@@ -490,29 +489,30 @@ static int choose_rows(struct report *report)
 	bool has_chain;
 
 	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) ||
-	    refuse_by(report) || refuse_separator(report) || refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	    refuse_by(report) || refuse_separator(report) ||
+	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
 	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
 	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
 		return -1;
 	if (options->stitch_lbr && !report->children) {
-		fn_error("--stitch-lbr lengthens call chains: add --children");
+		fn_err("--stitch-lbr lengthens call chains: add --children");
 		return -1;
 	}
 	if (report->children && (!fn_by__is(options->by, FN_BY_SYMBOL) || options->inlines)) {
-		fn_error("--children has rows of functions: leave out --by and --inline");
+		fn_err("--children has rows of functions: leave out --by and --inline");
 		return -1;
 	}
 	if (report->children)
 		options->by = fn_key__name(FN_BY_CHILDREN);
 	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
 	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
-		fn_error("--inline needs rows of functions: use --by symbol or --by callchain");
+		fn_err("--inline needs rows of functions: use --by symbol or --by callchain");
 		return -1;
 	}
 	if (symbol_conf.addr2line_path && !fn_notes__has_addr2line()) {
-		fn_error("--addr2line %s: there is no such program: name the one of binutils",
-			 symbol_conf.addr2line_path);
+		fn_err("--addr2line %s: there is no such program: name the one of binutils",
+		       symbol_conf.addr2line_path);
 		return -1;
 	}
 	/* Room for the row in each symbol. */
@@ -588,7 +588,7 @@ static int prepare(struct report *report)
 	report->diff |= report->inputs[SIDE_BEFORE].nr || report->inputs[SIDE_AFTER].nr;
 	conflict = find_conflict(report);
 	if (conflict) {
-		fn_error("%s", conflict);
+		fn_err("%s", conflict);
 		return -EINVAL;
 	}
 	/* The browser shows one table of functions and no other output. */
@@ -622,8 +622,8 @@ static int add_input(struct report *report, const char *path, struct fn_table *t
 	err = fn_input__read(path, &report->options, has_by, report->sums, &own, &report->sessions);
 	reason = err ? NULL : fn_table__add(table, &own);
 	if (reason) {
-		fn_error("%s: cannot be added to the inputs before it: %s: report it separately",
-			 path, reason);
+		fn_err("%s: cannot be added to the inputs before it: %s: report it separately",
+		       path, reason);
 		err = -EINVAL;
 	}
 	fn_table__exit(&own);
@@ -700,7 +700,7 @@ static int parse_number(const struct option *opt, const char *str, double least,
 	*number = strtod(str, &end);
 	if (end != str && !*end && *number >= least && *number <= most)
 		return 0;
-	fn_error("--%s takes a number from %g to %g", opt->long_name, least, most);
+	fn_err("--%s takes a number from %g to %g", opt->long_name, least, most);
 	return -EINVAL;
 }
 
@@ -977,7 +977,7 @@ static bool is_device_full(const char *output)
 	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
 	    !st.f_blocks)
 		return false;
-	fn_error("%s: no space left on the device: name a file elsewhere with -o", output);
+	fn_err("%s: no space left on the device: name a file elsewhere with -o", output);
 	return true;
 }
 
@@ -1121,7 +1121,7 @@ static bool prepare_streams(void)
 	int fd;
 
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-		fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
+		fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
 		return false;
 	}
 	do
@@ -1152,7 +1152,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	if (!prepare_streams())
 		return -1;
 	if (pipe2(fds, O_CLOEXEC)) {
-		fn_error("cannot start: %m: `ulimit -a` shows the limits");
+		fn_err("cannot start: %m: `ulimit -a` shows the limits");
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
@@ -1223,9 +1223,9 @@ static void print_no_command(const char *name)
 {
 	char *printable = function_text__printable(name);
 
-	fn_error("unknown command '%s': %s", printable ?: "", !strcmp(name, "diff") ?
-		 "compare with perf functions report --diff BEFORE AFTER" :
-		 "there are record, report and top, see perf functions -h");
+	fn_err("unknown command '%s': %s", printable ?: "", !strcmp(name, "diff") ?
+	       "compare with perf functions report --diff BEFORE AFTER" :
+	       "there are record, report and top, see perf functions -h");
 	free(printable);
 }
 

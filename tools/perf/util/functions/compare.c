@@ -834,8 +834,8 @@ static int read_limits(struct comparison *comparison)
 		limit = &limits[comparison->nr_limits++];
 		rest = parse_limit(limit, text);
 		if (!rest) {
-			fn_error("cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before",
-				 text);
+			fn_err("cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before",
+			       text);
 			return -EINVAL;
 		}
 		name = strndup(limit->text, limit->length);
@@ -848,7 +848,7 @@ static int read_limits(struct comparison *comparison)
 			return -EINVAL;
 		reason = refuse_limit(comparison, limit);
 		if (reason) {
-			fn_error("--fail-on %.*s: %s", limit->length, limit->text, reason);
+			fn_err("--fail-on %.*s: %s", limit->length, limit->text, reason);
 			return -EINVAL;
 		}
 	}
@@ -1239,8 +1239,8 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 
 	/* Then nothing was measured, which is no change, and --fail-on must not pass. */
 	if (!before->nr || !after->nr) {
-		fn_error("no samples %s: there is nothing to compare with",
-			 side_names[before->nr ? AFTER : BEFORE]);
+		fn_err("no samples %s: there is nothing to compare with",
+		       side_names[before->nr ? AFTER : BEFORE]);
 		return -EINVAL;
 	}
 	if (strcmp(old->by, new->by) || old->inlines != new->inlines) {

@@ -46,7 +46,7 @@ struct thread;
 union perf_event;
 
 /* Messages: one line on stderr. Names from files go through function_text__printable() first. */
-#define fn_error(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
+#define fn_err(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
 #define fn_warn(fmt, ...) pr_warning("perf functions: " fmt "\n", ##__VA_ARGS__)
 
 /* More events than any group has. */

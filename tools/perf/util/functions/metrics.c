@@ -205,8 +205,8 @@ static int set_cpu(const char *description)
 
 	events = find_tables(identify_cpu(id));
 	if (!cpu.metrics) {
-		fn_error("-M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=",
-			 cpu.full_id);
+		fn_err("-M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=",
+		       cpu.full_id);
 		return -ENOENT;
 	}
 	cpu.events = ids__new();
@@ -649,8 +649,8 @@ static int select_metrics(struct selection *selection, const char *names)
 	}
 	free(copy);
 	if (!err && !selection->nr) {
-		fn_error("-M takes names of metrics or groups: see PERF_CPUID=%s perf list metric",
-			 cpu.id);
+		fn_err("-M takes names of metrics or groups: see PERF_CPUID=%s perf list metric",
+		       cpu.id);
 		err = -EINVAL;
 	}
 	return err;
@@ -705,10 +705,10 @@ static char *choose_cpu(const struct fn_table *table)
 	char *both;
 
 	if (!chosen && !recorded && table->nr_cpus)
-		fn_error("-M: these are sums of several kinds of CPUs (%s, %s): choose one with PERF_CPUID=",
-			 table->cpus[0], table->cpus[1]);
+		fn_err("-M: these are sums of several kinds of CPUs (%s, %s): choose one with PERF_CPUID=",
+		       table->cpus[0], table->cpus[1]);
 	else if (!chosen && !recorded)
-		fn_error("-M: the recording does not tell its CPU: choose one with PERF_CPUID=");
+		fn_err("-M: the recording does not tell its CPU: choose one with PERF_CPUID=");
 	if (!chosen)
 		return recorded ? strdup(recorded) : NULL;
 	if (recorded && !strchr(chosen, ' '))
@@ -955,7 +955,7 @@ static char *own_cpu(void)
 	double slots = tool_pmu__cpu_slots_per_cycle();
 
 	if (!id)
-		fn_error("-M: the CPU of this machine is not known: choose one with PERF_CPUID=, see perf list metric");
+		fn_err("-M: the CPU of this machine is not known: choose one with PERF_CPUID=, see perf list metric");
 	/* A metric needs the same events, however many slots there are. */
 	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, slots >= 1 ? slots : 1,
 			  smt_on()) < 0)
@@ -978,12 +978,12 @@ int fn_metrics__add_groups(struct fn_groups *groups, const char *names)
 		err = add_metric(groups, metrics.all[i]);
 	if (!err && !groups->nr) {
 		err = -ENOENT;
-		fn_error("-M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric",
-			 names);
+		fn_err("-M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric",
+		       names);
 	} else if (err == -E2BIG) {
-		fn_error("-M %s: another program has taken counters: try again", names);
+		fn_err("-M %s: another program has taken counters: try again", names);
 	} else if (err == -ENOMEM) {
-		fn_error("-M %s: not enough memory", names);
+		fn_err("-M %s: not enough memory", names);
 	}
 	metrics__exit(&metrics);
 	free(own);

@@ -179,7 +179,8 @@ static void add_to_common(struct common *common, const struct fn_evsel *own, boo
 	common->stretch = stretch_of(own);
 	common->is_known |= scale > 0;
 	common->is_scarce |= attr->inherit && !is_random &&
-			     (attr->freq || attr->sample_period > 1) && own->number < FEW_PER_THREAD * nr_tasks;
+			     (attr->freq || attr->sample_period > 1) &&
+			     own->number < FEW_PER_THREAD * nr_tasks;
 }
 
 /*

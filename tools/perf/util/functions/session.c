@@ -256,7 +256,7 @@ static int refuse(struct fn_session *session, struct evsel *evsel, const char *r
 {
 	char *name = function_text__printable(evsel__name(evsel));
 
-	fn_error("%s %s", name ?: "an event", reason);
+	fn_err("%s %s", name ?: "an event", reason);
 	free(name);
 	session->is_refused = true;
 	return -EINVAL;
@@ -727,7 +727,7 @@ static const struct known_thread *find_thread(struct fn_session *session, struct
 		return known;
 	thread = machine__findnew_thread(machine, sample->pid, sample->tid);
 	if (!thread) {
-		fn_error("a sample has no thread: the file is damaged, record again");
+		fn_err("a sample has no thread: the file is damaged, record again");
 		session->is_refused = true;
 		return NULL;
 	}
@@ -952,7 +952,7 @@ static int end_span(struct fn_session *session, u64 lost)
 	const char *reason = err ? NULL : fn_table__add(session->table, &own);
 
 	if (reason) {
-		fn_error("cannot add up the intervals: %s", reason);
+		fn_err("cannot add up the intervals: %s", reason);
 		err = -EINVAL;
 	}
 	fn_table__exit(&own);
@@ -1038,8 +1038,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	int err = 0;
 
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
-		fn_error(
-			"deferred call chains are not supported: record without ',defer' in --call-graph");
+		fn_err("deferred call chains are not supported: record without ',defer' in --call-graph");
 		session->is_refused = true;
 		return -EINVAL;
 	}
@@ -1091,7 +1090,7 @@ static int take_sample(const struct perf_tool *tool, union perf_event *event,
 	int err = add_sample(session, sample->evsel, event, sample, machine);
 
 	if (err == -ENOMEM && !session->is_refused) {
-		fn_error("not enough memory");
+		fn_err("not enough memory");
 		session->is_refused = true;
 	}
 	if (!session->is_refused)
@@ -1400,7 +1399,7 @@ static int finish(struct fn_session *session, u64 lost)
 	if (!err && !session->options->is_due)
 		err = machine__for_each_dso(&session->session->machines.host, add_build, table);
 	if (err)
-		fn_error("cannot make the table: not enough memory");
+		fn_err("cannot make the table: not enough memory");
 	return err;
 }
 
@@ -1517,8 +1516,8 @@ static int refuse_newer(const struct fn_session *session)
 	const char *recorded = session->session->header.env.version;
 	char *version = recorded ? function_text__printable(recorded) : NULL;
 
-	fn_error("%s: written by a newer perf%s%s: read it with that one", session->name,
-		 version ? ", version " : "", version ?: "");
+	fn_err("%s: written by a newer perf%s%s: read it with that one", session->name,
+	       version ? ", version " : "", version ?: "");
 	free(version);
 	return -EINVAL;
 }
@@ -1530,24 +1529,21 @@ static bool refuse_kinds(const struct fn_session *session)
 	const struct fn_source *source = session->options->source;
 
 	if (!session->has_set && (is_empty ? session->has_aux : !session->has_event)) {
-		fn_error(
-			"%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
-			 session->name, is_empty ?
-			 "AUX data (intel_pt, arm_spe), which has no" :
-			 "tracepoints, which have no");
+		fn_err("%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
+		       session->name, is_empty ?
+		       "AUX data (intel_pt, arm_spe), which has no" :
+		       "tracepoints, which have no");
 		return true;
 	}
 	if (source == &fn_branches && !session->paths) {
-		fn_error(
-			"%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
-			 session->name);
+		fn_err("%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
+		       session->name);
 		return true;
 	}
 	if (!session->has_set || (source == &fn_windows && !session->nr_samplers)) {
-		fn_error(
-			"%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
-			 session->name, source == &fn_windows ? "" :
-			 ", and no event that samples by itself and tells its period");
+		fn_err("%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
+		       session->name, source == &fn_windows ? "" :
+		       ", and no event that samples by itself and tells its period");
 		return true;
 	}
 	return false;
@@ -1592,9 +1588,8 @@ static int process(struct fn_session *session)
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, perf, &session->ranges, &session->range_size,
 					&session->range_num) < 0) {
-		fn_error(
-			"cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
-			 options->time);
+		fn_err("cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
+		       options->time);
 		return -1;
 	}
 	err = is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
@@ -1602,16 +1597,15 @@ static int process(struct fn_session *session)
 	if (session->is_refused)
 		return -EINVAL;
 	if (err == -ENOMEM) {
-		fn_error("%s: not enough memory", session->name);
+		fn_err("%s: not enough memory", session->name);
 		return err;
 	}
 	if ((err && !is_cut(perf) && is_newer(session)) || perf->has_unknown)
 		return refuse_newer(session);
 	/* If perf record was killed, top has what came before. */
 	if (err || (perf->is_cut && !options->is_due)) {
-		fn_error(
-			"%s: cannot be read to its end: the %s is cut short or damaged, record again",
-			 session->name, perf_data__is_pipe(perf->data) ? "pipe" : "file");
+		fn_err("%s: cannot be read to its end: the %s is cut short or damaged, record again",
+		       session->name, perf_data__is_pipe(perf->data) ? "pipe" : "file");
 		return -EINVAL;
 	}
 	/* A live recording may end before the first sample. */
@@ -1647,15 +1641,13 @@ static void note_turns(const struct fn_session *session)
 		has_group = evsel->core.nr_members > 1 && own->sampler &&
 			    own->sampler->set->is_complete;
 		event = function_text__printable(evsel__name(evsel));
-		fn_warn(
-			"%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
+		fn_warn("%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
 			session->name, event ?: "an event",
 			has_group ? " with its group" : "", 100 * part);
 		free(event);
 	}
 	if (nr_alone > LEAST_COUNTERS)
-		fn_warn(
-			"%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
+		fn_warn("%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
 			session->name, nr_alone);
 }
 
@@ -1697,8 +1689,7 @@ static void note_scales(const struct fn_session *session, const struct fn_table 
 		}
 	}
 	if (length)
-		fn_warn(
-			"%s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s",
+		fn_warn("%s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s",
 			session->name, text);
 }
 
@@ -1813,7 +1804,7 @@ int fn_session__read(const char *path, const struct fn_options *options, struct 
 	int err;
 
 	if (!session) {
-		fn_error("%s: not enough memory", options->name ?: path);
+		fn_err("%s: not enough memory", options->name ?: path);
 		return -ENOMEM;
 	}
 	session->name = options->name ?: path;

@@ -416,8 +416,7 @@ static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *
 
 	table->allocated += sums_size(set);
 	if (table->allocated > MOST_MEMORY) {
-		fn_error(
-			"the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
+		fn_err("the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
 		return NULL;
 	}
 	if (nr > row->nr_sums) {

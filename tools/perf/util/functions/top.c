@@ -189,7 +189,7 @@ static int add_table(struct fn_table *table, const struct fn_table *part)
 	const char *reason = fn_table__add(table, part);
 
 	if (reason)
-		fn_error("top cannot go on: %s: start it again, with a shorter --last", reason);
+		fn_err("top cannot go on: %s: start it again, with a shorter --last", reason);
 	return reason ? -EINVAL : 0;
 }
 
@@ -805,8 +805,8 @@ static int wait_for_child(struct fn_top *top)
 		return 0;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	fn_error("top has ended, because perf record was killed: %s: start it again",
-		 strsignal(WTERMSIG(status)));
+	fn_err("top has ended, because perf record was killed: %s: start it again",
+	       strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
 }
 
@@ -862,7 +862,7 @@ static int begin(struct fn_top *top, const int control[2])
 
 static void cannot_start(int err)
 {
-	fn_error("cannot start: %s: `ulimit -a` shows the limits", strerror(-err));
+	fn_err("cannot start: %s: `ulimit -a` shows the limits", strerror(-err));
 }
 
 static int read_all(struct fn_top *top)

@@ -226,8 +226,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
 	    (!is_window || counts_here))
-		fn_sums__observe(sampler->set,
-				 is_window ? sampler->set->windows : sampler->set->longs, counts, 1);
+		fn_sums__observe(sampler->set, is_window ? sampler->set->windows :
+				 sampler->set->longs, counts, 1);
 	if (!err && sample->chain)
 		err = copy_chain(&stream->last_chain, sample->chain);
 	stream->last_row = sample->is_nowhere ? NULL : sample->row;
