@@ -52,8 +52,6 @@
 #include "functions.h"
 #include "text.h"
 
-#define EXAMPLE_EVENTS	"cycles,instructions,branch-misses"
-
 /* simpleperf has this period for events that do not sample. */
 #define NEVER		BIT_ULL(62)
 #define PLACES_BITS	12
@@ -1529,7 +1527,7 @@ static bool refuse_kinds(const struct fn_session *session)
 	const struct fn_source *source = session->options->source;
 
 	if (!session->has_set && (is_empty ? session->has_aux : !session->has_event)) {
-		fn_err("%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
+		fn_err("%s: only %s counts: record with perf functions record, or -e cycles,instructions,branch-misses",
 		       session->name, is_empty ?
 		       "AUX data (intel_pt, arm_spe), which has no" :
 		       "tracepoints, which have no");
@@ -1541,7 +1539,7 @@ static bool refuse_kinds(const struct fn_session *session)
 		return true;
 	}
 	if (!session->has_set || (source == &fn_windows && !session->nr_samplers)) {
-		fn_err("%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
+		fn_err("%s: no counter group%s: record with perf functions record, or -e cycles,instructions,branch-misses",
 		       session->name, source == &fn_windows ? "" :
 		       ", and no event that samples by itself and tells its period");
 		return true;
