@@ -5,7 +5,7 @@ The metrics of an inner node are those of all observations below it. perf makes 
 are cut at one depth (counted from the outermost caller) are a partition of all observations, so
 their sums are a table like any other. But a window begins and ends in the same chain. One that goes
 from a callee to another one was below the node, too: it is in the row of --children, which the node
-has if all observations of this row are below it.
+has if all samples of this row are below it.
 """
 
 import tempfile
@@ -90,19 +90,19 @@ def make_inclusive(nodes: dict[str, Node], rows: dict[str, Table]) -> None:
     """Gives inner nodes the rows of their functions with all that they call, in place of their
     chains'.
 
-    A row is a node's if all its observations are below this node: the function is called on no other
+    A row is a node's if all its samples are below this node: the function is called on no other
     path, and none of its chains was cut. Of a recursion the first call has the row.
     """
     places: dict[str, list[Node]] = {}
     for chain, one in nodes.items():
         name, *callers = chain.split(";")
-        if any(one["observations"].values()) and name not in callers:
+        if one["observations"].get("samples") and name not in callers:
             places.setdefault(name, []).append(one)
     for name, row in rows.items():
         one, *others = places.get(name, [None])
         if not one or others or not one["is_inner"]:
             continue
-        if one["observations"] == row["observations"]:
+        if one["observations"]["samples"] == row["observations"].get("samples"):
             one.update({key: row[key] for key in OF_ROW})
 
 

@@ -19,7 +19,7 @@ Part = tuple[bytes, frozenset[str]]  # a sums file, and perf's messages about wh
 MAGIC = b"perf-function-sums "
 STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 # sums do not have them
-NOTES = ": ignored, because |: no samples that end a window: "
+NOTES = ": ignored, because |: no samples that count: "
 
 
 def cut(text: bytes, depth: int) -> bytes:

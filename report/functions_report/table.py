@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -162,6 +162,13 @@ def need(item: Table, *names: str) -> None:
         raise ValueError(f"there is no {', '.join(missing)}")
 
 
+def need_values(estimates: Iterable[Table | None]) -> None:
+    """Raises ValueError if an estimate has no value."""
+    for estimate in estimates:
+        if estimate is not None:
+            need(estimate, "value")
+
+
 def check_comparison(table: Table) -> None:
     """Raises ValueError if a comparison lacks what some output needs of it."""
     need(table, "after")
@@ -171,6 +178,7 @@ def check_comparison(table: Table) -> None:
         need(function, "status")
         for change in function["metrics"].values():
             need(change, "before", "after", "change", "significant")
+            need_values(change[name] for name in ("before", "after", "change"))
 
 
 def check_table(table: Table) -> None:
@@ -181,8 +189,8 @@ def check_table(table: Table) -> None:
     for function in table["functions"]:
         need(function, "observations", "events")
         need(function["events"], *(event["name"] for event in table["events"]))
-        for estimate in (*function["events"].values(), *function["metrics"].values()):
-            need(estimate or {"value": None}, "value")
+        need_values(function["events"].values())
+        need_values(function["metrics"].values())
 
 
 def value_of(estimate: Table | None) -> float:

@@ -134,5 +134,5 @@ def counts_of(table: Iterable[dict[str, Any]]) -> Counter:
     counts: Counter = Counter()
     for row in table:
         for event, own in row["events"].items():
-            counts[row["symbol"], event] += own["count"]
+            counts[row["symbol"], event] += round(own["value"]) if own else 0
     return +counts

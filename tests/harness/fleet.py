@@ -16,7 +16,8 @@ from tests.harness import perfdata as pw
 from tests.harness.env import PERF, must
 
 EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
-LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
+# sums of squares are whole numbers of less than 2^53, which doubles add up without an error
+LONG, WINDOW, CPUS, BASE, SPACE = 99700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 
 
@@ -104,7 +105,7 @@ class Host:
             writer.records.append(
                 SAMPLE.pack(
                     pw.SAMPLE,
-                    pw.MISC_USER,
+                    pw.MISC_USER | pw.MISC_EXACT_IP,  # no entry is near
                     SAMPLE.size,
                     100 + cpu,
                     BASE + self.starts[place] + int(rand() * SPACE),

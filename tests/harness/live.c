@@ -9,41 +9,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <linux/types.h>
-#include "util/functions/collect/recording.h"
-#include "util/functions/collect/sums-file.h"
-#include "util/functions/collect/sums.h"
-#include "util/functions/collect/windows.h"
+#include "util/functions/functions.h"
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
-
-struct collect_function;
 
 static bool is_due(void *data)
 {
 	return *(bool *)data;
 }
 
-static int take(void *data, const struct function_table *table, u64 begin, u64 end)
+static int take(void *data, struct fn_table *table, u64 begin, u64 end)
 {
 	(void)data;
 	(void)begin;
 	(void)end;
-	return function_table__write(table, stdout);
+	return fn_table__write_sums("-", table);
 }
 
 int main(int argc, char **argv)
 {
 	bool in_parts = argc == 3;
-	const struct recording_options options = {
-		.source = FUNCTION_SOURCE_BEST,
+	const struct fn_options options = {
 		.by = "symbol", .force = true, .take = take, .is_due = is_due, .data = &in_parts,
 	};
-	struct function_table table = {};
+	struct fn_table table;
 
 	if (argc != 2 && !in_parts)
 		return EXIT_FAILURE;
-	symbol_conf.priv_size = sizeof(struct collect_function *);
+	symbol_conf.priv_size = sizeof(struct fn_row *);
 	symbol_conf.kallsyms_name = "/dev/null";
 	symbol_conf.try_vmlinux_path = false;
-	return recording__read(argv[1], &options, &table, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
+	fn_table__init(&table);
+	return fn_session__read(argv[1], &options, &table, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -8,18 +8,45 @@ import json
 import math
 import random
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, run
-from tests.harness.estimates import HEADER, discard_line, poisson
+from tests.harness.estimates import EVENTS, poisson
 
 DATA = CHECK / "diff"
+LONG = 999700  # period between windows
 SPREAD = 40  # standard deviation of the instructions in a window
 # a few functions have most windows, as in real programs
 MANY = {f"f{number}": 5000 // number for number in range(1, 21)}
 COLUMNS = ("CPI", "PF/KI", "%CY")
+
+
+Row = tuple[str, str, str, Sequence[float]]  # symbol, DSO, address, number, totals, products
+
+
+def sums(rows: Sequence[Row]) -> str:
+    """A sums file: windows of rows, and the samples of their leader that begin them."""
+    line = sumsfile.line
+    windows, samples = [], []
+    for *name, (number, *values) in rows:
+        windows.append(line("row", *name, *[number] * 4, *values))
+        periods = LONG * number, LONG**2 * number
+        samples.append(line("row", *name, number, number, 0, 0, *periods, number, *[0] * 5))
+    return "".join(
+        [
+            sumsfile.HEAD,
+            line("set", "windows", 2, 0, 0, 0, *EVENTS),
+            line("group", LONG, 0, 300, 1, 0, 1),
+            *windows,
+            line("set", "samples", 2, 0, 0, 1, EVENTS[0]),
+            line("group", LONG, 0, 300, 1, 0, 1),
+            *samples,
+            "end\n",
+        ]
+    )
 
 
 class Program(NamedTuple):
@@ -30,25 +57,29 @@ class Program(NamedTuple):
     folder: Path = DATA  # for sums files
 
     def run(
-        self, draw: random.Random, deviation: float, together: float = 0, slower: float = 1
+        self,
+        draw: random.Random,
+        deviation: float | Mapping[str, float],
+        together: float = 0,
+        slower: float = 1,
     ) -> dict[str, Sequence[int]]:
         """The numbers of each function in a sums file.
 
-        CPI, page faults and share differ from run to run by a standard deviation; together is the
-        part of the variance of CPI that all functions have in common. Functions named slow* are
+        CPI, page faults and share differ from run to run by a standard deviation, of all functions
+        or of each; together is the part of the variance of CPI that all functions have in common. Functions named slow* are
         slower by the factor slower. The moments of normal windows are drawn instead of the windows.
         """
-        common = math.sqrt(together) * deviation * draw.gauss(0, 1)
-        own = math.sqrt(1 - together) * deviation
+        common = math.sqrt(together) * draw.gauss(0, 1)
         numbers = {}
         for name, size in self.sizes.items():
-            cpi = self.cpi * math.exp(common + own * draw.gauss(0, 1))
+            own = deviation if isinstance(deviation, (int, float)) else deviation[name]
+            cpi = self.cpi * math.exp(own * (common + math.sqrt(1 - together) * draw.gauss(0, 1)))
             cpi *= slower if name.startswith("slow") else 1
-            number = max(2, poisson_or_normal(draw, size * math.exp(deviation * draw.gauss(0, 1))))
+            number = max(2, poisson_or_normal(draw, size * math.exp(own * draw.gauss(0, 1))))
             instructions = draw.gauss(300 / cpi * number, SPREAD * math.sqrt(number))
             squares = SPREAD**2 * draw.gammavariate((number - 1) / 2, 2)
-            faults = poisson_or_normal(draw, number * math.exp(deviation * draw.gauss(0, 1)))
-            numbers[name] = [number, number] + [
+            faults = poisson_or_normal(draw, number * math.exp(own * draw.gauss(0, 1)))
+            numbers[name] = [number] + [
                 round(value)
                 for value in (
                     300 * number,
@@ -64,20 +95,12 @@ class Program(NamedTuple):
             ]
         return numbers
 
-    def runs(self, draw: random.Random, number: int, side: str, **options: float) -> list[Path]:
+    def runs(self, draw: random.Random, number: int, side: str, **options: object) -> list[Path]:
         """Sums files of several runs."""
         paths = [self.folder / f"{side}-{place}.sums" for place in range(number)]
         for path in paths:
-            lines = sorted(self.run(draw, **options).items())
-            path.write_text(
-                "\n".join(
-                    [
-                        HEADER,
-                        *(discard_line(name, *numbers[:2], numbers[2:]) for name, numbers in lines),
-                        "end\n",
-                    ]
-                )
-            )
+            numbers = self.run(draw, **options)
+            path.write_text(sums([(name, "/prog", "-", numbers[name]) for name in numbers]))
         return paths
 
 
@@ -104,7 +127,30 @@ def compared(
     )
 
 
+def flat(change: dict) -> dict:
+    """A change of the JSON object as numbers."""
+    values = {name: change[name] or {} for name in ("before", "after", "change")}
+    numbers = {name: value.get("value") for name, value in values.items()}
+    ends = values["change"]
+    return numbers | {
+        "interval": [ends["low"], ends["high"]] if "low" in ends else None,
+        "significant": change["significant"],
+        **{
+            mark: any(value.get("mark") == mark for value in values.values())
+            for mark in ("weak", "rough")
+        },
+    }
+
+
+def rows_of(done: subprocess.CompletedProcess) -> list[dict]:
+    """The functions of the JSON object, with the numbers of each change."""
+    return [
+        row | {"metrics": {name: flat(one) for name, one in row["metrics"].items()}}
+        for row in json.loads(done.stdout)["functions"]
+    ]
+
+
 def by_column(done: subprocess.CompletedProcess) -> dict[str, dict[str, dict]]:
     """The changes, by column and symbol."""
-    rows = json.loads(done.stdout)["functions"]
+    rows = rows_of(done)
     return {column: {row["symbol"]: row["metrics"][column] for row in rows} for column in COLUMNS}

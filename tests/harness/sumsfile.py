@@ -66,15 +66,20 @@ def sample_set(
     lines = [head, line("group", period, 0, 0, 0, 0, 1)]
     for name in names:
         periods = [events[event].get(name, ()) for event in events]
-        number = sum(map(len, periods))
-        numbers = (
-            *map(sum, periods),
-            *(sum(one**2 for one in own) for own in periods),
-            *map(len, periods),
-            *[0] * (BINS * len(periods)),
-        )
-        lines.append(line("row", name, "/x", "-", number, number, 0, 0, *numbers))
+        lines.append(line("row", name, "/x", "-", *sample_numbers(periods)))
     return "".join(lines)
+
+
+def sample_numbers(periods: Sequence[Sequence[float]]) -> list[float]:
+    """The numbers of samples of each event, in no place near to an entry."""
+    number = sum(map(len, periods))
+    return [
+        *(number, number, 0, 0),
+        *map(sum, periods),
+        *(sum(one**2 for one in own) for own in periods),
+        *map(len, periods),
+        *[0] * (BINS * len(periods)),
+    ]
 
 
 def sums_of(source: str, events: Sequence[str], numbers: Sequence[float]) -> dict:

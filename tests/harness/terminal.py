@@ -85,6 +85,7 @@ class Terminal:
     def resize(self, lines: int, columns: int) -> None:
         """Tells the command a smaller size, and clears the screen."""
         self.resized = len(self.raw)
+        self.screen.resize(LINES, columns)
         self.screen.erase_in_display(2)
         fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests that names and ranges come only from what was recorded, not from this machine's files."""
 
-import json
 import platform
 import subprocess
 import unittest
@@ -12,6 +11,7 @@ from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Windows
+from tests.harness.tables import flat
 
 DATA = CHECK / "belonging"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def report(path: Path, *options: object) -> tuple[dict[str, int], str]:
         stderr=subprocess.PIPE,
     )  # fmt: skip
     assert not done.returncode, done
-    rows = json.loads(done.stdout)["functions"]
+    rows = flat(done.stdout)["functions"]
     found = {row["symbol"] or hex(int(row["address"])): row["windows"]["samples"] for row in rows}
     return {row: samples for row, samples in found.items() if samples}, done.stderr
 

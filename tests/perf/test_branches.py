@@ -5,7 +5,6 @@ Recordings are written without perf's code. Some have values that follow from a 
 are read by tests/harness/branchrecords.py, too. objdump says how many instructions x86 code has.
 """
 
-import json
 import platform
 import random
 import re
@@ -21,6 +20,7 @@ from tests.harness import branchrecords
 from tests.harness import perfdata as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.tables import flat
 
 DATA = CHECK / "branches"
 AT = 0x10000000  # where the library is mapped
@@ -92,7 +92,7 @@ def recording(  # pylint: disable=too-many-arguments
 
 def report(path: Path, *options: str) -> dict:
     """The JSON object."""
-    return json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
+    return flat(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
 
 
 def rows(path: Path, *options: str) -> dict[str, dict]:
@@ -474,7 +474,7 @@ class Filters(unittest.TestCase):
         for source, target in zip((path, other), files):
             must(PERF, "functions", "report", source, "--sums", target)
         self.assertEqual(rows(files[0]), rows(path))
-        twice = json.loads(must(PERF, "functions", "report", "-j", files[0], path, stderr=-1))
+        twice = flat(must(PERF, "functions", "report", "-j", files[0], path, stderr=-1))
         found = {row["symbol"]: row["metrics"]["CPI"] for row in twice["functions"]}
         self.assertAlmostEqual(found["slow"], 4)
         for before, after in (path, other), files:
@@ -483,7 +483,7 @@ class Filters(unittest.TestCase):
                 *("--source", "branches"),
                 stderr=-1,
             )
-            quick = next(row for row in json.loads(text)["functions"] if row["symbol"] == "quick")
+            quick = next(row for row in flat(text)["functions"] if row["symbol"] == "quick")
             self.assertAlmostEqual(quick["metrics"]["CPI"]["before"], 0.5)
             self.assertAlmostEqual(quick["metrics"]["CPI"]["after"], 0.8)
 
@@ -550,7 +550,7 @@ class Hostile(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("no branch records that tell a CPI", done.stderr)
             if "-j" in form:
-                self.assertEqual(json.loads(done.stdout)["functions"], [])
+                self.assertEqual(flat(done.stdout)["functions"], [])
             else:
                 self.assertRegex(done.stdout, r"^symbol(,dso,| )#(,| )ipc(,| )DIS(,weak)?\n$")
 

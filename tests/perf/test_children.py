@@ -3,8 +3,7 @@
 
 Made-up programs take steps of one instruction with a known number of cycles. Their stack is known
 after each step, and so are the sums of each function and its callees. test_functions.py compares
-the sums of random call chains. Command and script make the same sums, to the digit, so the tests of
-the command hold for the script.
+the sums of random call chains.
 """
 
 import json
@@ -17,6 +16,8 @@ from tests.harness.env import PERF, must, run
 from tests.harness.recording import WINDOW
 from tests.harness.stacks import Stacks, address
 
+NAMES = "alpha", "beta", "[all]", "[cut]"
+
 
 def report(*arguments: object, **options):
     return run(PERF, "functions", "report", *arguments, stderr=-1, **options)
@@ -28,12 +29,10 @@ def rows(path: Path, *options: object) -> dict[str, dict]:
     return {row["symbol"]: row for row in json.loads(text)["functions"]}
 
 
-def numbers(path: Path, *options: object) -> dict[str, tuple[int, int]]:
-    """Samples and matched windows of each row."""
-    return {
-        name: (row["windows"]["samples"], row["windows"]["matched"])
-        for name, row in rows(path, *options).items()
-    }
+def windows(path: Path, *options: object) -> dict[str, int]:
+    """The windows of each row."""
+    found = rows(path, "--source", "windows", *options)
+    return {name: row["observations"]["windows"] for name, row in found.items()}
 
 
 class LinkRegister(unittest.TestCase):
@@ -45,7 +44,7 @@ class LinkRegister(unittest.TestCase):
         recording = Stacks(registers=self.MASK, arch=arch)
         recording.take(chain, registers=[register])
         recording.take(chain, WINDOW, registers=[register])
-        return set(numbers(recording.save("register"))) - {"[all]"}
+        return set(windows(recording.save("register"))) - {"[all]"}
 
     def test_leaf(self):
         self.assertEqual(
@@ -80,23 +79,41 @@ class Program(unittest.TestCase):
         table = rows(path)
         whole = self.done["[all]"]
         for name in ("gamma", "beta", "twice", "[all]"):
-            done, metrics, intervals = (
-                self.done[name],
-                table[name]["metrics"],
-                table[name]["intervals"],
-            )
+            done, metrics = self.done[name], table[name]["metrics"]
             with self.subTest(name):
-                self.assertAlmostEqual(
-                    metrics["CPI"] / (done["cycles"] / done["instructions"]), 1, delta=0.03
-                )
+                cpi = done["cycles"] / done["instructions"]
+                self.assertAlmostEqual(metrics["CPI"]["value"] / cpi, 1, delta=0.03)
                 share = 100 * done["cycles"] / whole["cycles"]
-                self.assertAlmostEqual(metrics["%CY"], share, delta=2.5)
-                self.assertAlmostEqual(
-                    metrics["%I"], 100 * done["instructions"] / whole["instructions"], delta=2.5
-                )
-                self.assertLess(intervals["%CY"][0], share + 1e-9)
+                self.assertAlmostEqual(metrics["%CY"]["value"], share, delta=2.5)
+                instructions = 100 * done["instructions"] / whole["instructions"]
+                self.assertAlmostEqual(metrics["%I"]["value"], instructions, delta=2.5)
+                self.assertLess(metrics["%CY"]["low"], share + 1e-9)
         share = 100 * self.done["alpha"]["cycles"] / whole["cycles"]
-        self.assertAlmostEqual(table["alpha"]["metrics"]["%CY"], share, delta=2.5)
+        self.assertAlmostEqual(table["alpha"]["metrics"]["%CY"]["value"], share, delta=2.5)
         alone = json.loads(must(PERF, "functions", "report", "-i", path, "-j", stderr=-1))
         beta = next(row for row in alone["functions"] if row["symbol"] == "beta")
-        self.assertLess(beta["windows"]["matched"], 0.1 * table["beta"]["windows"]["matched"])
+        inclusive = table["beta"]["observations"]["windows"]
+        self.assertLess(beta["observations"]["windows"], 0.1 * inclusive)
+
+
+class Depth(unittest.TestCase):
+    """Chains that are as long as the kernel records them at most may lack callers."""
+
+    def record(self, *depths: int, limit: int = 0) -> Path:
+        """Windows in alpha, which has so many callers, all of them in beta."""
+        recording = Stacks(max_stack=limit)
+        for depth in depths:
+            chain = [address("alpha"), *[address("beta")] * (depth - 1)]
+            recording.window(chain, chain)
+        return recording.save("depth")
+
+    def test_a_limit_of_the_event(self):
+        self.assertEqual(windows(self.record(9, 10, limit=10)), dict.fromkeys(NAMES, 1))
+
+    def test_the_usual_limit(self):
+        self.assertEqual(windows(self.record(126, 127)), dict.fromkeys(NAMES, 1))
+
+    def test_another_limit_of_the_system(self):
+        """A chain of more than 127 calls proves that the machine's limit is another one."""
+        found = windows(self.record(*[200] * 3, 127))
+        self.assertEqual(found, {"alpha": 4, "beta": 4, "[all]": 4})

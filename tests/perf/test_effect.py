@@ -6,7 +6,6 @@ adds to the interval after it. The tests write sums files of that.
 """
 
 import itertools
-import json
 import math
 import random
 import statistics
@@ -17,6 +16,7 @@ from tests.harness import perfdata as pw
 from tests.harness import recording as pw_recording
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.tables import flat
 
 DATA = CHECK / "effect"
 EVENTS = ("cycles", "branch-misses", "instructions")  # the leader, then by name
@@ -112,7 +112,7 @@ def report(recording: Recording, *options: str) -> dict:
     DATA.mkdir(parents=True, exist_ok=True)
     path = DATA / "drawn.sums"
     path.write_text(recording.text())
-    return json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
+    return flat(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
 
 
 def rows_of(result: dict) -> dict[str, dict]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from tests.harness import reports, sumsfile
 from tests.harness.env import CHECK, PERF, must, run, unquoted, words
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
+from tests.harness.tables import flat
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
@@ -37,7 +38,7 @@ def sums_of(*arguments: object) -> tuple[dict[tuple, dict], list[dict]]:
 
 def without_skid(text: str) -> dict:
     """A JSON report without the skid, which only recordings have."""
-    report = json.loads(text)
+    report = flat(text)
     report.pop("skid", None)
     return report
 
@@ -53,14 +54,14 @@ class RandomRecordings(unittest.TestCase):
         simulation = Simulation(seed, libraries())
         path = DATA / "random.data"
         simulation.run(simulation.random.choice((5, 100, 1000)), path)
-        share = ("--share", simulation.share)
+        share = ()
         ours = native(path, "-j", *share)
         if not simulation.sums:  # a program that ends before its first window has an empty table
             self.assertEqual(ours.returncode, 0, ours.stderr)
-            self.assertEqual(json.loads(ours.stdout)["functions"], [])
+            self.assertEqual(flat(ours.stdout)["functions"], [])
             return
         self.assertEqual(ours.returncode, 0, ours.stderr)
-        ours = json.loads(ours.stdout)
+        ours = flat(ours.stdout)
         sums, intervals = sums_of("-i", path, *share)
         self.assertEqual(sums, simulation.expected())
         self.assertEqual(intervals, simulation.expected_intervals())
@@ -107,7 +108,7 @@ class RandomRecordings(unittest.TestCase):
                 simulation = Simulation(seed, libraries(), by=by)
                 simulation.run(500, path)
                 rows = ("--children",) if by == "children" else ("--by", by)
-                options = (*rows, "--share", simulation.share)
+                options = rows
                 with self.subTest(seed=seed, by=by):
                     report = json.loads(
                         must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
@@ -182,18 +183,17 @@ class Interval(unittest.TestCase):
             simulation = Simulation(seed, libraries(), by=by)
             simulation.run(600, path)
             options = ["--children"] if by == "children" else ["--by", by]
-            options += ["--share", simulation.share]
             with self.subTest(seed=seed, by=by):
                 tables = self.tables(path, *options)
                 self.assertGreater(len(tables), 1)
                 for table in tables:
                     begin, end = (f"{time:.9f}" for time in table["time"])
                     text = native(path, "-j", "--time", f"{begin},{end}", *options).stdout
-                    alone = json.loads(text)
+                    alone = flat(text)
                     self.assertEqual(self.named(table), self.named(alone))
                 for name, number in ("lost", simulation.lost), ("throttled", simulation.throttled):
                     self.assertEqual(sum(table[name] for table in tables), number)
-                whole = json.loads(self.report(path, "-j", *options))
+                whole = flat(self.report(path, "-j", *options))
                 windows = Counter()
                 for table in (*tables, whole):
                     for row in table["functions"]:
@@ -377,7 +377,7 @@ class Report(Case):
         self.assert_refused("version 9, this perf reads versions 4 to 5", bad)
         other = recording("other", 3, events=2)
         self.assert_refused("other.data: cannot be added.*other events", self.one, other)
-        self.report(self.one, "--share", "none", "--sums", bad)
+        self.report(self.one, "--sums", bad)
         self.assert_refused("cannot be added.*share mode", bad, self.one)
         for option, value in ("comms", "nobody"), ("cpu", "63"):
             done = run(PERF, "functions", "report", self.one, f"--{option}={value}", stderr=-1)

@@ -7,7 +7,6 @@ to agree.
 
 import csv
 import io
-import json
 import os
 import random
 import re
@@ -19,6 +18,7 @@ from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
 from tests.harness.recording import Windows
+from tests.harness.tables import flat
 
 DATA = CHECK / "identity"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -28,18 +28,14 @@ BASE = 0x10000000
 def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
     """Samples and matched windows by symbol and DSO."""
     found = {}
-    for row in json.loads(report)["functions"]:
+    for row in flat(report)["functions"]:
         key = row["symbol"] or hex(row["address"]), row["dso"]
         found[key] = row["windows"]["samples"], row["windows"]["matched"]
     return found
 
 
 def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int]]:
-    return rows(
-        must(
-            PERF, "functions", "report", "-i", path, "-j", "--share", "discard", *options, stderr=-1
-        )
-    )
+    return rows(must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1))
 
 
 def build(name: str, source: str, *options: str) -> Path:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A recording without samples: of an idle host, or of a program that is shorter than a period."""
 
-import json
 import unittest
 from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Recording, Windows
+from tests.harness.tables import flat
 
 DATA = CHECK / "idle"
 
@@ -52,7 +52,7 @@ class Idle(unittest.TestCase):
         self.assertEqual(self.report(self.idle).split(), titles)
         self.assertEqual(self.report("--tui", self.idle, "--percent-limit", 5).split(), titles)
         self.assertEqual(self.report("-x", ",", "-F", "CPI", self.idle), "symbol,dso,CPI,weak\n")
-        table = json.loads(self.report("-j", self.idle))
+        table = flat(self.report("-j", self.idle))
         self.assertEqual(table["functions"], [])
         self.assertEqual([one["events"] for one in table["groups"]], [["cycles", "instructions"]])
         self.assertEqual(self.report("-j", "--interval", 1, self.idle), "")

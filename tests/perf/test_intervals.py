@@ -6,7 +6,6 @@ from several distributions with known rates.
 """
 
 import itertools
-import json
 import math
 import random
 import re
@@ -31,6 +30,7 @@ from tests.harness.estimates import (
     score,
     sums_line,
 )
+from tests.harness.tables import flat
 
 DATA = CHECK / "intervals"
 
@@ -56,7 +56,7 @@ def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
 
 def rows_of(text: str) -> dict[str, dict]:
     """The rows of a JSON report by symbol."""
-    return {row["symbol"]: row for row in json.loads(text)["functions"]}
+    return {row["symbol"]: row for row in flat(text)["functions"]}
 
 
 class Method(unittest.TestCase):
@@ -458,7 +458,7 @@ class NestedCalls(unittest.TestCase):
         for window, most in ((300, 11), (100, 5)):
             program = Program(1)
             path = program.write(DATA / "nested.sums", random.Random(2), self.NUMBER, window)
-            auto, discard = self.shares(path), self.shares(path, "--share", "discard")
+            auto, discard = self.shares(path), self.shares(path)
             cycles, instructions = program.shares("%CY"), program.shares("%I")
             # the mean of |x - p| is sqrt(2 / pi) standard errors
             chance = sum(

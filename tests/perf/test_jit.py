@@ -4,7 +4,6 @@
 The recordings have chosen addresses and maps, or come from a program that writes code and its map.
 """
 
-import json
 import os
 import random
 import unittest
@@ -12,16 +11,16 @@ from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, must
 from tests.harness.recording import Windows
+from tests.harness.tables import flat
 
 DATA = CHECK / "jit"
 DATA.mkdir(parents=True, exist_ok=True)
 JIT, UNNAMED = "[JIT]", "[unnamed JIT code]"
-SHARE = ("--share", "discard")
 NO_PROCESS = 10_000_000 + 10 * os.getpid()  # no process has a PID like this
 
 
 def report(*options: object, stderr: int = -1) -> dict:
-    return json.loads(must(PERF, "functions", "report", "-j", *options, stderr=stderr))
+    return flat(must(PERF, "functions", "report", "-j", *options, stderr=stderr))
 
 
 def rows(*options: object) -> dict[tuple, tuple]:
@@ -31,7 +30,7 @@ def rows(*options: object) -> dict[tuple, tuple]:
             row["windows"]["samples"],
             row["windows"]["matched"],
         )
-        for row in report(*SHARE, *options)["functions"]
+        for row in report(*options)["functions"]
     }
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Windows that are longer than calls: their values are mixtures of functions, and are marked."""
 
-import json
 import random
 import unittest
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import Recording
+from tests.harness.tables import flat
 
 DATA = CHECK / "lengths"
 F, G = 0x1000, 0x2000
@@ -58,7 +58,7 @@ def report(recording: Recording, *options: str) -> tuple[dict[str, dict], str]:
     """The rows by name, and the messages."""
     path = recording.write(DATA / "lengths.data")
     done = run(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
-    every = json.loads(done.stdout)["functions"]
+    every = flat(done.stdout)["functions"]
     return {row["symbol"] or f"{row['address']:#x}": row for row in every}, done.stderr
 
 

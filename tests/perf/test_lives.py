@@ -4,7 +4,6 @@
 Each process runs the same two functions, one after the other, whose counts are known.
 """
 
-import json
 import random
 import shutil
 import unittest
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from tests.harness import perfdata as pw
 from tests.harness.env import ARCH, CHECK, PERF, TOP, in_guest, machine, must, run
 from tests.harness.recording import Recording
+from tests.harness.tables import flat
 
 MACHINES = "arm64 emulator"
 MINUTES = 1
@@ -128,7 +128,7 @@ class Lives(Recording):
 
 
 def report(path: Path, *options: object) -> dict:
-    return json.loads(must(PERF, "functions", "report", "-j", path, *options, stderr=-1))
+    return flat(must(PERF, "functions", "report", "-j", path, *options, stderr=-1))
 
 
 def said(path: Path, *options: object) -> str:

@@ -155,29 +155,33 @@ class Metrics(unittest.TestCase):
         metrics: dict[str, Callable[[Counts], float]],
         *options: object,
     ) -> None:
-        """A recording has these columns besides the number of windows and the part discarded."""
+        """A recording has these columns besides the number of observations."""
         path = recording.write(DATA / "metrics.data")
-        rows = {row["address"]: row for row in report("-i", path, *options)["functions"]}
+        rows = {row["address"]: row["metrics"] for row in report("-i", path, *options)["functions"]}
         self.assertEqual(set(rows), set(PLACES))
         for place, row in rows.items():
-            self.assertEqual(set(row["metrics"]), {"#", "DIS", *metrics})
+            self.assertEqual(set(row), {"#", *metrics})
             for name, formula in metrics.items():
                 with self.subTest(name=name, place=place):
-                    self.assertAlmostEqual(
-                        row["metrics"][name] / formula(recording.totals(place)), 1, 10
+                    number = len(recording.windows[0, place])
+                    self.check(
+                        row[name],
+                        formula(recording.totals(place)),
+                        recording.variance(place, formula),
+                        number - 1,
+                        few=number < 20,
                     )
-                    self.assertAlmostEqual(
-                        row["errors"][name] / recording.variance(place, formula) ** 0.5,
-                        1,
-                        delta=0.05,
-                    )
-                    low, high = row["intervals"][name]
-                    t = quantile(len(recording.windows[0, place]) - 1)
-                    self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 5)
-                    few = len(recording.windows[0, place]) < 20
-                    self.assertEqual(
-                        name in row["weak"], few or high - low >= abs(row["metrics"][name])
-                    )
+
+    def check(
+        self, told: dict, value: float, variance: float, freedom: float, few: bool, places: int = 5
+    ) -> None:
+        """A value, its error, its interval and its mark."""
+        self.assertAlmostEqual(told["value"] / value, 1, 10)
+        self.assertAlmostEqual(told["error"] / variance**0.5, 1, delta=0.05)
+        half = (told["high"] - told["low"]) / 2
+        self.assertAlmostEqual(half / told["error"], quantile(freedom), places)
+        weak, rough = few or half > abs(value) / 2, half > abs(value) / 4
+        self.assertEqual(told.get("mark"), "weak" if weak else "rough" if rough else None)
 
     def test_topdown(self):
         """Top-down analysis of each Neoverse CPU, in all versions that the formulas distinguish."""
@@ -191,6 +195,21 @@ class Metrics(unittest.TestCase):
                 self.compare(
                     RandomWindows([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
                 )
+
+    def test_slots(self):
+        """Intel's slots are the event that tables call TOPDOWN.SLOTS, by its number."""
+        parts = "topdown-fe-bound", "topdown-bad-spec", "topdown-retiring", "topdown-be-bound"
+        numbers = 0x8200, 0x8100, 0x8000, 0x8300
+        group = [CYCLES, ("slots", 4, 0x400), *((name, 4, at) for name, at in zip(parts, numbers))]
+
+        def part(number: int, counts: Counts) -> float:
+            return 100 * counts[parts[number]] / sum(counts[name] for name in parts)
+
+        self.compare(
+            RandomWindows([group], cpuid="GenuineIntel,6,143,8"),
+            {"tma_retiring": partial(part, 2), "tma_backend_bound": partial(part, 3)},
+            *("-M", "tma_retiring,tma_backend_bound"),
+        )
 
     def test_groups(self):
         """Events in two groups are related by the cycles that both count.
@@ -231,16 +250,14 @@ class Metrics(unittest.TestCase):
                     recording.variance(place, partial(ratio, link, other=other)),
                     recording.variance(place, partial(ratio, link, one), group=1),
                 )
-                t = quantile(
-                    sum(parts) ** 2
-                    / sum(part**2 / (c["windows"] - 1) for part, c in zip(parts, (one, other)))
+                number = min(one["windows"], other["windows"])
+                self.check(
+                    row["metrics"][name],
+                    ratio(link, one, other),
+                    sum(parts),
+                    number - 1,
+                    few=number < 20,
                 )
-                low, high = row["intervals"][name]
-                self.assertAlmostEqual(row["metrics"][name] / ratio(link, one, other), 1, 10)
-                self.assertAlmostEqual(row["errors"][name] / sum(parts) ** 0.5, 1, delta=0.05)
-                self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 2)
-                few = min(one["windows"], other["windows"]) < 20
-                self.assertEqual(name in row["weak"], few or high - low >= row["metrics"][name])
 
 
 SKYLAKE = "GenuineIntel,6,85,4"
@@ -260,146 +277,37 @@ STALLS = {
     "EXE_ACTIVITY.2_PORTS_UTIL": (0, 0),
     "CYCLE_ACTIVITY.STALLS_L1D_MISS": (120, 100),
 }
-CODES = {  # codes of Arm's events; both programs know some events by code
-    "STALL_FRONTEND": 0x23,
-    "STALL_BACKEND": 0x24,
-    "INST_RETIRED": 0x8,
-    "L1D_CACHE_REFILL": 0x3,
-    "L2D_CACHE_REFILL": 0x17,
-    "BR_MIS_PRED_RETIRED": 0x22,
-}
 
 
-class Tree(unittest.TestCase):
-    """--tree opens the metrics above their thresholds, and no others."""
+class Parts(unittest.TestCase):
+    """The first levels of top-down analysis, whose parts a page can open."""
 
-    def record(self, name: str, counts: dict[str, tuple[int, int]], **cpu: object) -> Path:
-        """A recording of two functions with these counts in each window of 400 cycles."""
-        names = [CYCLES, *(named(event, CODES.get(event, 0x900 + len(event))) for event in counts)]
+    def test_skylake(self):
+        """A function waits for memory, another one for the decoder; both columns have their parts."""
+        counts = SLOTS | STALLS
+        names = [CYCLES, *(named(event, 0x900 + len(event)) for event in counts)]
         flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
         group = [
             pw.Event(*event, [number], *((0, 0) if number > 1 else (LONG, WINDOW)), flags=flags)
             for number, event in enumerate(names, 1)
         ]
-        recording = Recording([group], **cpu)
+        recording = Recording([group], cpuid=SKYLAKE, threads=("0", "1"))
         for _, (number, place) in itertools.product(range(30), enumerate(PLACES)):
             recording.sample(place, LONG, *(0 for _ in counts))
             recording.sample(place, 400, *(count[number] for count in counts.values()))
-        return recording.write(DATA / f"{name}.data")
-
-    def tree(self, path: Path, *options: object) -> dict[int, list]:
-        """The trees in the JSON."""
-        rows = report("-i", path, "--tree", *options)["functions"]
-        return {row["address"]: row["tree"] for row in rows}
-
-    def text(self, path: Path, *options: object) -> tuple[dict[str, list[str]], list[str]]:
-        """The lines below each function, and the messages."""
-        done = run(PERF, "functions", "report", "-i", path, "--tree", *options, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        trees: dict[str, list[str]] = {}
-        for line in done.stdout.splitlines():
-            if line.startswith("  "):
-                trees[[*trees][-1]].append(line)
-            elif not line.startswith("#"):
-                trees[line.split()[0]] = []
-        return trees, messages(done.stderr)
-
-    @staticmethod
-    def names(tree: list) -> list:
-        """A tree as (metric, whether it is above its threshold, its parts)."""
-        return [(node["metric"], node["above"], Tree.names(node["parts"])) for node in tree]
-
-    def skylake(self) -> Path:
-        return self.record("skylake", {**SLOTS, **STALLS}, cpuid=SKYLAKE, threads=("0", "1"))
-
-    def test_thresholds(self):
-        """A function that waits for memory opens down to L1D, the other one does not."""
-        path = self.skylake()
-        trees = self.tree(path, "-M", "TopdownL1")
-        self.assertEqual(
-            self.names(trees[MEMORY]),
-            [
-                (
-                    "tma_backend_bound",
-                    True,
-                    [
-                        ("tma_core_bound", True, []),
-                        (
-                            "tma_memory_bound",
-                            True,
-                            [("tma_l1_bound", True, []), ("tma_store_bound", False, [])],
-                        ),
-                    ],
-                ),
-                ("tma_bad_speculation", False, []),
-                ("tma_frontend_bound", False, []),
-                ("tma_retiring", False, []),
-            ],
-        )
-        self.assertEqual(
-            self.names(trees[FETCH]),
-            [
-                ("tma_backend_bound", False, []),
-                ("tma_bad_speculation", False, []),
-                ("tma_frontend_bound", True, []),
-                ("tma_retiring", False, []),
-            ],
-        )
-
-    def test_intervals_and_weak_values(self):
-        """Both are as in the table: --ci gives each interval; a ? follows a weak value."""
-        path = RandomWindows([TOPDOWN], windows=12, cpuid=V1, slots=8).write(DATA / "weak.data")
-        trees, _ = self.text(path, "-M", "TopdownL1", "--ci")
-        for row in report("-i", path, "-M", "TopdownL1")["functions"]:
-            lines = {line.split()[0]: line.split() for line in trees[f"{row['address']:#x}"]}
-            for name in topdown(8, 4):
-                _, value, interval, *unit = lines[name]
-                low, high = row["intervals"][name]
-                self.assertEqual(value.rstrip("?"), f"{row['metrics'][name]:.1f}")
-                self.assertEqual(value.endswith("?"), name in row["weak"])
-                self.assertEqual(interval, f"{low:.1f}..{high:.1f}")
-                self.assertEqual(unit, ["percent", "of", "slots"])
-
-    def test_arm(self):
-        """Arm's tables have no thresholds or levels: the largest metric opens, as Arm says."""
-        counts = {
-            "STALL_BACKEND": (240, 40),
-            "STALL_FRONTEND": (20, 200),
-            "INST_RETIRED": (300, 400),
-            "L1D_CACHE_REFILL": (30, 1),
-            "L2D_CACHE_REFILL": (6, 4),
-            "BR_MIS_PRED_RETIRED": (1, 8),
-        }
-        path = self.record("arm", counts, cpuid=N1)
-        trees = self.tree(path, "-M", "TopdownL1")
-        self.assertEqual(
-            self.names(trees[MEMORY]),
-            [
-                (
-                    "backend_stalled_cycles",
-                    None,
-                    [("l1d_cache_mpki", None, []), ("l2_cache_mpki", None, [])],
-                ),
-                ("frontend_stalled_cycles", None, []),
-            ],
-        )
-        self.assertEqual(
-            self.names(trees[FETCH]),
-            [
-                ("backend_stalled_cycles", None, []),
-                (
-                    "frontend_stalled_cycles",
-                    None,
-                    [("branch_mpki", None, []), ("l2_cache_mpki", None, [])],
-                ),
-            ],
-        )
-        told = report("-i", path, "-M", "TopdownL1", "--tree")
-        roles = {one["name"]: (one["role"], one.get("parent")) for one in told["columns"]}
-        self.assertEqual(roles["frontend_stalled_cycles"], ("cycles", None))
-        self.assertEqual(roles["l1d_cache_mpki"], ("rate", "backend_stalled_cycles"))
-        (row,) = (row for row in told["functions"] if row["address"] == MEMORY)
-        self.assertAlmostEqual(row["metrics"]["l1d_cache_mpki"], 1000 * 30 / 300, 9)
+        path = recording.write(DATA / "skylake.data")
+        told = report("-i", path, "-M", "TopdownL1,TopdownL2")
+        columns = {one["name"]: one for one in told["columns"]}
+        self.assertEqual(columns["tma_memory_bound"]["parent"], "tma_backend_bound")
+        self.assertEqual(columns["tma_backend_bound"]["divides"], "slots")
+        self.assertNotIn("parent", columns["tma_backend_bound"])
+        rows = {row["address"]: row["metrics"] for row in told["functions"]}
+        for place, bound, other in (
+            (MEMORY, "tma_backend_bound", "tma_frontend_bound"),
+            (FETCH, "tma_frontend_bound", "tma_backend_bound"),
+        ):
+            self.assertGreater(rows[place][bound]["value"], 30)
+            self.assertLess(rows[place][other]["value"], 30)
 
 
 class Missing(unittest.TestCase):

@@ -6,7 +6,6 @@ have the numbers and names that vendors give them. The same numbers and names on
 vendors are other events, which no report may add up, compare or call by the name of the first.
 """
 
-import json
 import re
 import unittest
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import Recording
+from tests.harness.tables import flat
 
 DATA = CHECK / "names"
 F, G = 0x1000, 0x2000
@@ -86,7 +86,7 @@ def report(*words: object) -> tuple[dict, str]:
     done = run(PERF, "functions", "report", "-j", *words, stderr=-1)
     if done.returncode:
         raise AssertionError(done.stderr)
-    return json.loads(done.stdout), done.stderr
+    return flat(done.stdout), done.stderr
 
 
 def metrics(*words: object) -> dict[int, dict[str, float]]:

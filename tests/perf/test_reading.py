@@ -7,7 +7,6 @@ The truth is what each recording was made of.
 
 import collections
 import itertools
-import json
 import struct
 import subprocess
 import unittest
@@ -18,6 +17,7 @@ from typing import Any
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.tables import flat
 
 DATA = CHECK / "reading"
 F, G = 0x1000, 0x2000
@@ -100,7 +100,7 @@ class Groups(unittest.TestCase):
             done = report(path, *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             rows = {}
-            for row in json.loads(done.stdout)["functions"]:
+            for row in flat(done.stdout)["functions"]:
                 rows[row["address"]] = {(row["windows"]["samples"], row["metrics"]["CPI"])}
             expected = {
                 name: {(number * factor, cpi)} for name, (number, cpi) in self.FOUND.items()
@@ -133,7 +133,7 @@ class Groups(unittest.TestCase):
                 writer.sample(single, pw.Where(2500 + 1000 * number, 10, 10), F, 1, [], number=99)
             # both groups have the same events, so their sums are added up
             self.check(writer, factor=2)
-            rows = json.loads(report(DATA / "groups.data").stdout)["functions"]
+            rows = flat(report(DATA / "groups.data").stdout)["functions"]
             self.assertEqual([row["metrics"]["%PF"] for row in rows], [100, 0])
 
     def test_other_member_samples(self):
@@ -164,7 +164,7 @@ class Groups(unittest.TestCase):
                 writer.throttle(pw.THROTTLE, where, group[0].ids[0])
                 writer.records += rest
             writer.write(DATA / "throttled.data")
-            rows = json.loads(report(DATA / "throttled.data").stdout)["functions"]
+            rows = flat(report(DATA / "throttled.data").stdout)["functions"]
             totals.append(sum(row["windows"]["matched"] for row in rows))
         self.assertEqual(totals, [119, 118])
 
@@ -217,7 +217,7 @@ class Throttled(unittest.TestCase):
             for options, number in (((), 45), (("--cpu", "0"), 15), (("--cpu", "1"), 30)):
                 with self.subTest(has_end=has_end, flags=own, options=options):
                     done = report(path, *options)
-                    (row,) = json.loads(done.stdout)["functions"]
+                    (row,) = flat(done.stdout)["functions"]
                     self.assertAlmostEqual(row["metrics"]["CM/KI"], 100)
                     self.assertEqual(row["windows"]["matched"], number)
                     self.assertIn("events were throttled 3 times", done.stderr)
@@ -245,7 +245,7 @@ class Throttled(unittest.TestCase):
             recording.sample(F, LONG, LONG, 0)
             recording.sample(F, WINDOW, WINDOW, 0)
         done = report(recording.write(DATA / "exit.data"))
-        return json.loads(done.stdout)["functions"]
+        return flat(done.stdout)["functions"]
 
 
 class Guests(unittest.TestCase):
@@ -269,7 +269,7 @@ class Guests(unittest.TestCase):
         ):
             done = report(path, *options)
             self.assertEqual(done.returncode, 0, done.stderr)
-            rows = json.loads(done.stdout)["functions"]
+            rows = flat(done.stdout)["functions"]
             found = collections.Counter()
             for row in rows:
                 found[row["symbol"].removeprefix("program;")] += row["windows"]["samples"]

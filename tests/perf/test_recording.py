@@ -117,17 +117,15 @@ class Measured(unittest.TestCase):
         """In share mode auto, the default, they are right, whether windows match or not."""
         for recording, *options in (
             ("alternate",),
-            ("alternate", "--share", "discard"),
-            ("plain-window", "--share", "discard"),
+            ("alternate"),
+            ("plain-window"),
         ):
             table = functions(SHARE / f"{recording}.data", *options)
             check_shares(self, table, truth(), WINDOW)
 
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
         """Page faults per instruction of each function, their standard error, and their number."""
-        return measured_rates(
-            functions(SHARE / f"{recording}.data", "--share", "discard"), "page-faults"
-        )
+        return measured_rates(functions(SHARE / f"{recording}.data"), "page-faults")
 
     def test_page_faults(self):
         expected = truth()

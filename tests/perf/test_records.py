@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Records of losses, counts that begin anew, windows that end late, and groups that end early."""
 
-import json
 import struct
 import unittest
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.tables import flat
 
 DATA = CHECK / "records"
 
@@ -21,7 +21,7 @@ def windows_of(windows: Windows, *options: str) -> tuple[dict, dict, str]:
     """A report, the windows of its one function, and the messages."""
     path = windows.write(DATA / "records.data")
     done = run(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
-    report = json.loads(done.stdout)
+    report = flat(done.stdout)
     (row,) = report["functions"]
     return report, row["windows"], done.stderr
 
@@ -84,7 +84,7 @@ class Parts(unittest.TestCase):
         for one, other in paths, paths[::-1]:
             done = run(PERF, "functions", "report", "-j", one, other, stderr=-1)
             self.assertEqual(done.returncode, 0, done.stderr)
-            (row,) = json.loads(done.stdout)["functions"]
+            (row,) = flat(done.stdout)["functions"]
             self.assertEqual(row["windows"]["matched"], 30)
             counts = {name: event["count"] for name, event in row["events"].items()}
             # nobody knows when the first interval of a recording began
@@ -94,7 +94,7 @@ class Parts(unittest.TestCase):
             for path in one, other:
                 files.append(path.with_suffix(".sums"))
                 must(PERF, "functions", "report", path, "--sums", files[-1], stderr=-1)
-            both = json.loads(must(PERF, "functions", "report", "-j", *files, stderr=-1))
+            both = flat(must(PERF, "functions", "report", "-j", *files, stderr=-1))
             self.assertEqual(both["functions"][0]["events"], row["events"])
 
     def test_cgroup_of_a_guest(self):
@@ -113,7 +113,7 @@ class Parts(unittest.TestCase):
         path = recording.write(DATA / "guest.data")
         done = run(PERF, "functions", "report", "--by", "cgroup", "-j", path, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
-        (row,) = json.loads(done.stdout)["functions"]
+        (row,) = flat(done.stdout)["functions"]
         self.assertEqual((row["symbol"], row["windows"]["matched"]), ("[unknown]", 20))
 
     ID_INDEX, GUEST_USER = 69, 5
@@ -141,8 +141,16 @@ class Late(unittest.TestCase):
         path = self.write(*((0x1000, 0x1000, number) for number in late))
         done = run(PERF, "functions", "report", "-j", path, stderr=-1)
         self.assertEqual(
-            json.loads(done.stdout)["skid"],
-            [{"leader": "cycles", "windows": 100, "mean": 50.5, "median": 51, "percentile_95": 96}],
+            flat(done.stdout)["skid"],
+            [
+                {
+                    "leader": "cycles",
+                    "windows": 100,
+                    "mean": 50.5,
+                    "median": 51,
+                    "percentile_95": 96,
+                }
+            ],
         )
         self.assertIn(
             "windows of cycles end 50.5 events late on average, and one in 20 ends 96 or more late",
@@ -176,7 +184,7 @@ class Late(unittest.TestCase):
                         where = recording.where()
                         recording.writer.sample(group[0], where, address, period, values)
             path = recording.write(DATA / "leaders.data")
-            report = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
+            report = flat(must(PERF, "functions", "report", "-j", path, stderr=-1))
             late = {skid["leader"]: skid["mean"] for skid in report["skid"]}
             self.assertEqual(late, dict(zip(("cycles", "cpu-clock"), (late for _, late in kinds))))
             shares.append({row["address"]: row["intervals"]["%CY"] for row in report["functions"]})

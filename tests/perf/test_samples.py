@@ -6,7 +6,6 @@ tells whether shares, rates and intervals are true.
 """
 
 import itertools
-import json
 import math
 import random
 import subprocess
@@ -23,6 +22,7 @@ from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, name
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries
+from tests.harness.tables import flat
 
 DATA = CHECK / "samples"
 PERIOD = 20000  # cycles
@@ -37,7 +37,7 @@ def setUpModule() -> None:
 
 def report(*arguments: object) -> dict:
     """The JSON object."""
-    return json.loads(must(PERF, "functions", "report", "-j", *arguments, stderr=-1))
+    return flat(must(PERF, "functions", "report", "-j", *arguments, stderr=-1))
 
 
 def sums(*arguments: object) -> dict[tuple, tuple[int, int]]:
@@ -526,7 +526,7 @@ class Mixed(unittest.TestCase):
             self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
             done = run(PERF, "functions", "report", "-j", "--source=windows", *files, stderr=-1)
             self.assertNotIn("only some inputs", done.stderr)
-            (row,) = json.loads(done.stdout)["functions"]
+            (row,) = flat(done.stdout)["functions"]
             # half of the windows have 3 cycles per instruction, the others 2
             self.assertAlmostEqual(row["metrics"]["CPI"], 2 / (1 / 3 + 1 / 2))
         for files in (both,), (both, both), (plain, plain):

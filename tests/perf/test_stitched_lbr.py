@@ -83,7 +83,7 @@ class Children(unittest.TestCase):
         words = "--children", "--stitch-lbr", "--source", "windows", "-j", "-i"
         path = recording.write(DATA / "windows.data")
         table = json.loads(must(PERF, "functions", "report", *words, path, stderr=-1))
-        return {row["symbol"]: row["windows"]["matched"] for row in table["functions"]}
+        return {row["symbol"]: row["observations"]["windows"] for row in table["functions"]}
 
     def test_callers(self):
         """All callers count, as soon as a sample has seen the outermost one."""

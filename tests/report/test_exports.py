@@ -22,7 +22,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from tests.harness import fleet
 from tests.harness import perfdata as pw
-from tests.harness import reports, servers, sumsfile
+from tests.harness import reports, servers, stacks, sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.eventsamples import KINDS
 from tests.harness.recording import Recording, Windows
@@ -80,6 +80,12 @@ def perf_table(*arguments: object) -> dict:
     )
 
 
+def perf_names(*arguments: object) -> list[str]:
+    """The names of the rows as perf itself prints them."""
+    text = must(PERF, "functions", "report", "-F", "#", *arguments, stderr=subprocess.DEVNULL)
+    return [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -114,25 +120,39 @@ class Pprof(Case):
         simulation = Simulation(seed, self.libraries, **options)
         path = self.dir / "simulated.data"
         simulation.run(300, path)
-        must(REPORT, "--pprof", self.profile, "--share", simulation.share, *arguments, path)
+        must(REPORT, "--pprof", self.profile, *arguments, path, stderr=subprocess.DEVNULL)
         return simulation, path
 
-    def test_call_chains_are_perfs(self):
-        several = 0
-        for seed in range(4):
-            simulation, path = self.recording(seed, by="callchain")
-            table = perf_table("--by", "callchain", "--share", simulation.share, path)
-            for event in (event["name"] for event in table["events"]):
-                # pprof cannot choose an event whose name has a tab
-                if "\t" not in event:
-                    wanted: Counter = Counter()
-                    for row in table["functions"]:
-                        wanted[row["symbol"]] += row["events"].get(event, {"count": 0})["count"]
-                    found = traces(self.profile, event)
-                    for name in {*found, *wanted}:
-                        self.assertAlmostEqual(found[name], wanted[name], delta=3)
-                    several += len(found)
-        self.assertGreater(several, 20)
+    def test_the_same_functions_and_values_as_perfs(self):
+        _, path = self.recording(1, events=5)
+        table, seen = perf_table(path), 0
+        for event in (one["name"] for one in table["events"]):
+            found = top(self.profile, event)
+            for name, row in zip(perf_names(path), table["functions"]):
+                own, total = found.pop(name, (0, 0))
+                counted = row["events"][event]
+                self.assertAlmostEqual(own, counted["value"] if counted else 0, delta=1)
+                self.assertEqual(own, total)
+                seen += own > 0
+            self.assertEqual(found, {})
+        self.assertGreater(seen, 20)
+        for dso in "libone.so", "libtwo.so":
+            self.assertIn(f"/simulation/{dso}", pprof(self.profile, "-raw"))
+
+    def test_call_chains(self):
+        """Those of a program whose stack is known at each cycle."""
+        program = stacks.Program()
+        path = program.record(1, 3000)
+        must(REPORT, "--pprof", self.profile, path, stderr=subprocess.DEVNULL)
+        found = traces(self.profile, "cycles")
+        self.assertLessEqual(
+            {"gamma", "beta;gamma", "alpha;beta;gamma", "twice;gamma", "alpha;twice;gamma"},
+            found.keys(),
+        )
+        for name in "alpha", "twice":
+            own = sum(number for chain, number in found.items() if name in chain.split(";"))
+            share = program.done[name]["cycles"] / program.done["[all]"]["cycles"]
+            self.assertAlmostEqual(own / found.total(), share, delta=0.025)
 
     def test_time(self):
         """Samples of 61 s end when the file is written, or at the time that a clock tells."""
@@ -172,28 +192,26 @@ class OpenMetrics(Case):
         return found
 
     @staticmethod
-    def of_host(path: Path, functions: set[tuple], where: dict[str, str]) -> dict:
-        """The sums of these functions of a host, in the form of samples()."""
-        found: dict = {"opening_samples": {}, "windows": {}, "matched_windows": {}}
-        for ((symbol, dso, address), _), row in sumsfile.read(fleet.sums([path]).decode())[
-            0
-        ].items():
-            if (symbol, dso, address) not in functions:
-                continue
-            labels = [("function", symbol), ("dso", dso), *where.items()]
-            if address is not None:
-                labels.append(("address", f"{address:#x}"))
-            found["opening_samples"][frozenset(labels)] = row["opened"]
-            found["windows"][frozenset(labels)] = row["samples"]
-            found["matched_windows"][frozenset(labels)] = row["matched"]
+    def sums(path: Path) -> dict[tuple, dict[str, dict]]:
+        """The sums of a host's functions by source."""
+        found: dict[tuple, dict[str, dict]] = {}
+        for (name, source, _), own in sumsfile.read(fleet.sums([path]).decode())[0].items():
+            found.setdefault(name, {})[source] = own
         return found
 
-    @staticmethod
-    def most(paths: list[Path], number: int) -> set[tuple]:
-        """The functions with the most cycles."""
-        rows = sumsfile.read(fleet.sums(paths).decode())[0]
-        opened = Counter({key: row["opened"] for (key, _), row in rows.items()})
-        return {key for key, _ in opened.most_common(number)}
+    def of_host(self, path: Path, number: int) -> dict:
+        """The sums of the functions of a host with the most cycles, in the form of samples()."""
+        found: dict = {"samples": {}, "windows": {}}
+        table = self.sums(path)
+        cycles = Counter({key: own["samples"]["totals"]["cycles"] for key, own in table.items()})
+        for key, _ in cycles.most_common(number):
+            symbol, dso, address = key
+            labels = [("function", symbol), ("dso", dso)]
+            if address is not None:
+                labels.append(("address", f"{address:#x}"))
+            for source, values in found.items():
+                values[frozenset(labels)] = table[key].get(source, {"number": 0})["number"]
+        return found
 
     def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
         """Writes recordings of hosts."""
@@ -215,7 +233,7 @@ class OpenMetrics(Case):
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout.endswith("\n# EOF\n"))
         seen = self.samples(done.stdout)
-        self.check_sums(seen, self.of_host(path, self.most([path], 5), {}))
+        self.check_sums(seen, self.of_host(path, 5))
         self.assertEqual(
             (seen["perf_functions_lost_records"], seen["perf_functions_throttle_records"]),
             ({frozenset(): host.lost}, {frozenset(): host.throttled}),
@@ -230,20 +248,50 @@ class OpenMetrics(Case):
         self.assertEqual((self.dir / "a.prom").read_text(), done.stdout)
 
     def test_metrics(self):
-        """They are perf's, with their intervals and marks."""
+        """The metrics follow from the sums."""
         (_, path), *_ = self.hosts(1)
-        options = "--openmetrics", "-", "--top", 1000, path
-        seen = self.samples(must(REPORT, *options, stderr=subprocess.DEVNULL))
-        rows = perf_table(path)["functions"]
-        family = "perf_functions_cycles_per_instruction"
-        for end, wanted in (
-            ("", [row["metrics"]["CPI"] for row in rows]),
-            ("_low", [row["intervals"]["CPI"][0] for row in rows if "CPI" in row["intervals"]]),
-            ("_high", [row["intervals"]["CPI"][1] for row in rows if "CPI" in row["intervals"]]),
-            ("_weak", [float("CPI" in row["weak"]) for row in rows if row["metrics"]["CPI"]]),
+        seen = self.samples(
+            must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
+        )
+        table = self.sums(path)
+        whole = sum(own["samples"]["totals"]["cycles"] for own in table.values())
+        wanted: dict[str, dict] = {"cycles_per_instruction": {}, "share_of_the_cycles_percent": {}}
+        for (symbol, dso, address), own in table.items():
+            labels = {"function": symbol, "dso": dso, "column": "%CY"}
+            labels |= {"address": f"{address:#x}"} if address is not None else {}
+            share = 100 * own["samples"]["totals"]["cycles"] / whole
+            wanted["share_of_the_cycles_percent"][frozenset(labels.items())] = share
+            counts = own.get("windows", {"totals": {"instructions": 0}})["totals"]
+            if counts["instructions"]:
+                cpi = counts["cycles"] / counts["instructions"]
+                labels["column"] = "CPI"
+                wanted["cycles_per_instruction"][frozenset(labels.items())] = cpi
+        for name, values in wanted.items():
+            found = seen[f"perf_functions_{name}"]
+            self.assertEqual(found.keys(), values.keys())
+            for key, value in values.items():
+                self.assertAlmostEqual(found[key], value, delta=1e-9 * value)
+        for low, value, high in (
+            [
+                seen[f"perf_functions_cycles_per_instruction{end}"][key]
+                for end in ("_low", "", "_high")
+            ]
+            for key in seen["perf_functions_cycles_per_instruction_low"]
         ):
-            known = sorted(value for value in wanted if value is not None)
-            self.assertEqual(sorted(seen[family + end].values()), known)
+            self.assertTrue(low <= value <= high)
+
+    def test_marks(self):
+        """Each mark of the table is a mark here."""
+        words = "--openmetrics", "-", "--top", 1000, self.chains
+        seen = self.samples(must(REPORT, *words, stderr=subprocess.DEVNULL))
+        found = Counter()
+        for name, values in seen.items():
+            if name.endswith("_weak"):
+                found.update(values.values())
+        rows = perf_table(self.chains)["functions"]
+        marks = [one.get("mark") for row in rows for one in row["metrics"].values() if one]
+        self.assertEqual(found[1], marks.count("weak"))
+        self.assertTrue(found[0] and found[1])
 
     def test_files_of_several_services(self):
         """All can be in the folder that a node exporter reads: no series is in two of them."""

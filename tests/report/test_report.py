@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.harness import reports, servers
+from tests.harness import reports, servers, stacks
 from tests.harness.env import PERF, TOP, must, run
 from tests.harness.reports import DATA, NAMES, REPORT, report
 from tests.harness.simulation import Libraries, Simulation
@@ -44,91 +44,35 @@ class Recordings(unittest.TestCase):
         return json.loads(found[1])
 
     @staticmethod
-    def simulated(simulation: Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
-        """Counts of an event, as perf has them, and windows, by callers, outermost first."""
-        options = "--by", "callchain", "--share", simulation.share, DATA / "chains.data"
-        told = must(PERF, "functions", "report", "-j", *options, stderr=-1)
-        expected = simulation.expected()
-        rows = json.loads(told)["functions"]
-        numbers = [(row["symbol"], row["events"][event]["count"], 0) for row in rows]
-        numbers += [(function[0], 0, one["matched"]) for (function, _), one in expected.items()]
-        sums: dict[tuple[str, ...], list[int]] = {}
-        for name, *both in numbers:
-            frames = tuple(reversed(name.split(";")))
-            for depth in range(len(frames) + 1):
-                above = sums.setdefault(frames[:depth], [0, 0])
-                sums[frames[:depth]] = [a + b for a, b in zip(above, both)]
-        return {frames: both for frames, both in sums.items() if both[0]} or {(): [0, 0]}
-
-    @staticmethod
-    def frames(root: dict) -> dict[tuple[str, ...], list[int]]:
-        """Counts and windows of the tree in a page."""
+    def frames(root: dict) -> dict[tuple[str, ...], dict]:
+        """The nodes of the tree in a page, by their callers, outermost first."""
         seen, nodes = {}, [((), root)]
         while nodes:
             above, node = nodes.pop()
-            seen[above] = [node["value"], node["windows"]["matched"]]
+            seen[above] = node
             nodes += [((*above, child["name"]), child) for child in node["children"]]
         return seen
 
-    @staticmethod
-    def inclusive(simulation: Simulation, path: Path) -> dict[tuple[str, ...], int]:
-        """The windows of functions with all that they call, by callers, outermost first.
-
-        Only functions that one path calls are in it, as far as windows show.
-        """
-        if simulation.share == "none":
-            return {}
+    def test_frames_have_what_is_below_them(self):
+        """Widths are true. A function that one path calls has the values of --children."""
+        program = stacks.Program()
+        path = program.record(1, 3000)
+        must(REPORT, "--html", DATA / "program.html", path, stderr=subprocess.DEVNULL)
+        seen = self.frames(self.data(DATA / "program.html")["flame"]["root"])
+        whole = program.done["[all]"]["cycles"]
+        for name, *callers in (["[all]"], ["gamma"], ["beta", "gamma"], ["twice", "gamma"]):
+            frame = seen[tuple(reversed(callers)) + (name,) if callers or name != "[all]" else ()]
+            share = frame["value"] / seen[()]["value"]
+            self.assertAlmostEqual(share, program.done[name]["cycles"] / whole, delta=0.025)
         told = must(PERF, "functions", "report", "-i", path, "--children", "-j", stderr=-1)
-        rows: dict[str, list[int]] = {}
-        for row in json.loads(told)["functions"]:
-            file = Path(row["dso"]).name or "unknown"
-            name = row["symbol"] or f"{row['address']:#x} [{file}]"
-            rows.setdefault(name.replace(";", ":"), []).append(row["windows"]["matched"])
-        paths: dict[str, set[tuple[str, ...]]] = {"[all]": {()}}
-        inner = set()
-        for ((chain, *_), _), sums in simulation.expected().items():
-            frames = tuple(reversed(chain.split(";")))
-            inner |= {frames[:depth] for depth in range(len(frames))}
-            for depth, name in enumerate(frames, 1):
-                if sums["samples"] and name not in frames[: depth - 1]:
-                    paths.setdefault(name, set()).add(frames[:depth])
-        return {
-            frames: rows[name][0]
-            for name, (frames, *others) in paths.items()
-            if not others and frames in inner and len(rows.get(name, ())) == 1 and rows[name][0]
-        }
-
-    def test_random_recordings_with_call_chains(self):
-        """Frames have the sums that were simulated below them.
-
-        Their windows are those of --children, where inclusive() has them.
-        """
-        several = inclusive = 0
-        for seed in range(6):
-            simulation = Simulation(seed, self.libraries, by="callchain")
-            simulation.run(300, DATA / "chains.data")
-            must(
-                REPORT,
-                "--html",
-                DATA / "simulated.html",
-                "--share",
-                simulation.share,
-                DATA / "chains.data",
-            )
-            graph = self.data(DATA / "simulated.html")["flame"]
-            seen = self.frames(graph["root"])
-            expected = self.simulated(simulation, graph["event"])
-            for frames, windows in self.inclusive(simulation, DATA / "chains.data").items():
-                if frames in expected:
-                    expected[frames][1] = windows
-                    inclusive += 1
-            self.assertEqual(seen.keys(), expected.keys())
-            for frames, (width, windows) in expected.items():
-                self.assertAlmostEqual(seen[frames][0], width, delta=10)  # perf rounds each row
-                self.assertEqual(seen[frames][1], windows, frames)
-            several += len(seen) > 20
-        self.assertGreater(several, 2)
-        self.assertGreater(inclusive, 2)
+        rows = {row["symbol"]: row for row in json.loads(told)["functions"]}
+        for frames in ("gamma",), ("gamma", "beta"), ("gamma", "twice"):
+            self.assertEqual(seen[frames]["metrics"], rows[frames[-1]]["metrics"], frames)
+        # beta and twice call alpha: its frames have their own part
+        parts = [frame for names, frame in seen.items() if "alpha" in names]
+        self.assertGreater(len(parts), 1)
+        samples = [one["observations"]["samples"] for one in (*parts, rows["alpha"])]
+        self.assertEqual(sum(samples[:-1]), samples[-1])
 
     def test_any_name_in_a_call_chain(self):
         names = [
@@ -143,7 +87,7 @@ class Recordings(unittest.TestCase):
         must(REPORT, "--html", DATA / "names.html", DATA / "names.sums")
         seen = self.frames(self.data(DATA / "names.html")["flame"]["root"])
         self.assertEqual(
-            seen,
+            {name: [node["value"], node["observations"]["windows"]] for name, node in seen.items()},
             {
                 (): [2700 * len(names), 9 * len(names)],
                 ("main",): [2700 * len(names), 9 * len(names)],
@@ -293,7 +237,7 @@ class CommandLine(unittest.TestCase):
                 yield f"{place}.{key}", {name: item[name] for name in item if name != key}
             for inner, copy in (
                 CommandLine.without_one(value, f"{place}.{key}")
-                if isinstance(value, (list, dict)) and key != "groups"
+                if isinstance(value, (list, dict)) and key not in ("groups", "sets")
                 else ()
             ):
                 whole = item.copy()
@@ -310,7 +254,7 @@ class CommandLine(unittest.TestCase):
             ("diff", change, ("--html", "page", "--plot", "change.svg", "--diff", self.input)),
         ):
             for place, part in self.without_one(made):
-                if place.startswith(".functions.0.metrics.") and place.count(".") == 4:
+                if place.startswith(".functions.0.metrics.") and not place.endswith(".value"):
                     continue  # a row may lack a metric
                 (self.dir / f"perf.{name}").write_text(json.dumps(part))
                 done = run(REPORT, "--perf", self.perf, *words, self.input, cwd=self.dir)
@@ -323,7 +267,7 @@ class CommandLine(unittest.TestCase):
                             f"functions-report: {why} cannot read: there is no ", done.stdout
                         )
                         # this one tells a comparison from a table
-                        self.assertIn("windows" if place == ".before" else member, done.stdout)
+                        self.assertIn("sets" if place == ".before" else member, done.stdout)
                     else:
                         self.assertEqual(done.stdout, "")
             (self.dir / f"perf.{name}").write_text(json.dumps(made))
@@ -417,19 +361,20 @@ class Plots(unittest.TestCase):
             known = [row for row in rows if row["metrics"][name] is not None]
             self.assertEqual(
                 [patch.get_width() for patch in axes.patches],
-                [row["metrics"][name] for row in known],
+                [row["metrics"][name]["value"] for row in known],
             )
             self.assertEqual(
                 [bool(patch.get_hatch()) for patch in axes.patches],
-                [name in row["weak"] for row in known],
+                [row["metrics"][name].get("mark") == "weak" for row in known],
             )
             ends = [
                 [float(end) for end in collection.get_segments()[0][:, 0]]
                 for collection in axes.collections
             ]
-            for seen, row in zip(ends, [row for row in known if name in row["intervals"]]):
-                for end, true in zip(seen, row["intervals"][name]):
-                    self.assertAlmostEqual(end, true)
+            values = [row["metrics"][name] for row in known if "low" in row["metrics"][name]]
+            for seen, value in zip(ends, values):
+                self.assertAlmostEqual(seen[0], value["low"])
+                self.assertAlmostEqual(seen[1], value["high"])
         self.assertEqual(len(panels[0].collections), 10)
         self.assertEqual(
             [label.get_text() for label in panels[0].get_yticklabels()],

@@ -319,11 +319,11 @@ class Trouble(Store):
         fleet.Host(1, DATA / "code.so", NAMES).write(empty, 0)
         place = "--build", "v1", "--host", "empty", "--at", day(1)
         said = must(REPORT, "--store", self.url, *place, empty, stderr=subprocess.STDOUT)
-        self.assertRegex(said, rf"\Aperf functions: {empty}: no samples that end a window: .*\n\Z")
+        self.assertRegex(said, rf"\Aperf functions: {empty}: no samples that count: .*\n\Z")
         self.put("host0", 1)
         self.assertEqual(self.ask(), fleet.sums([path_of("host0", 1), DATA / "idle.data"]))
         said = must(REPORT, "--from", self.url, "--host", "empty", stderr=subprocess.STDOUT)
-        self.assertRegex(said, r"perf functions: postgresql://.*: no samples that end a window: ")
+        self.assertRegex(said, r"perf functions: postgresql://.*: no samples that count: ")
         self.assertIn("symbol # CPI", " ".join(said.split()))
         must(REPORT, "--from", self.url, "--pprof", DATA / "idle.pb.gz", stderr=subprocess.DEVNULL)
         for options in ("--openmetrics",), ("--interval=3600", "--html"):
@@ -331,7 +331,7 @@ class Trouble(Store):
             must(REPORT, "--from", self.url, *options, made)
             text = made.read_text()
             self.assertIn("host0" if "--openmetrics" in options else "<html", text)
-            self.assertNotRegex(text, 'host="(idle|empty)"')
+            self.assertNotIn('host="empty"', text)
 
     def test_wrong_questions(self):
         self.refused(
@@ -377,11 +377,11 @@ class Trouble(Store):
         )
         self.put("host0", 1)
         for version, why in (
-            (3, "use a newer one"),
-            (1, "store into a new database, or use an older program"),
+            (4, "use a newer one"),
+            (2, "store into a new database, or use an older program"),
         ):
             self.sql(f"update perf_functions.version set version = {version}")
-            said = f"the tables in this database are of version {version}, this program knows 2"
+            said = f"the tables in this database are of version {version}, this program knows 3"
             for arguments in (["--from", self.url], self.put_command("host0", 1)[1:]):
                 self.refused(f"{said}: {why}", *arguments)
 

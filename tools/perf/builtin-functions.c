@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <linux/capability.h>
 #include <linux/ctype.h>
@@ -37,7 +39,7 @@
 
 static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
 
-static const char *const record_usage[] = {
+static const char *const functions_record_usage[] = {
 	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
 	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
 	"",
@@ -49,7 +51,7 @@ static const char *const record_usage[] = {
 	NULL
 };
 
-static const char *const report_usage[] = {
+static const char *const functions_report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
 	"perf functions report [<options>] --diff <before> <after>",
 	"perf functions report [<options>] --before <before>... --after <after>...",
@@ -61,7 +63,7 @@ static const char *const report_usage[] = {
 	NULL
 };
 
-static const char *const top_usage[] = {
+static const char *const functions_top_usage[] = {
 	"perf functions top [<options>] [<perf record options>] [[--] <command>]",
 	"",
 	"Examples:",
@@ -242,7 +244,7 @@ int fn_flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
+	fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
 	return -EIO;
 }
 
@@ -250,11 +252,11 @@ int fn_flush(void)
 int fn_explain(int err)
 {
 	if (err == -EOVERFLOW)
-		fn_error("more events than a table can have columns: record fewer");
+		fn_err("more events than a table can have columns: record fewer");
 	else if (err == -E2BIG)
-		fn_error("too many rows for their columns (--by dso has fewer): report fewer files at once");
+		fn_err("too many rows for their columns (--by dso has fewer): report fewer files at once");
 	else if (err == -ENOMEM)
-		fn_error("not enough memory: report fewer files at once");
+		fn_err("not enough memory: report fewer files at once");
 	return err;
 }
 
@@ -348,8 +350,8 @@ static int print_table(struct report *report, const struct fn_table *table)
 	if (err)
 		goto out;
 	if (!view.nr_rows && table->nr_rows && !is_part) {
-		fn_error("no row has a share of %g %%: take a smaller --percent-limit",
-			 report->percent_limit);
+		fn_err("no row has a share of %g %%: take a smaller --percent-limit",
+		       report->percent_limit);
 		err = -EINVAL;
 		goto out;
 	}
@@ -407,7 +409,7 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 	*cpus = *list ? perf_cpu_map__new(list) : NULL;
 	if (*cpus)
 		return 0;
-	fn_error("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
+	fn_err("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
 	return -EINVAL;
 }
 
@@ -416,7 +418,7 @@ static bool refuse_numbers(const char *name, const char *list)
 {
 	if (!list || !list[strspn(list, "0123456789,-")])
 		return false;
-	fn_error("cannot read --%s %s: write numbers, as in 100,102", name, list);
+	fn_err("cannot read --%s %s: write numbers, as in 100,102", name, list);
 	return true;
 }
 
@@ -426,7 +428,7 @@ static bool refuse_symbols(const char *name, const char *path)
 	/* Other names are relative to --symfs. */
 	if (!path || (*path != '/' && *symbol_conf.symfs) || !access(path, R_OK))
 		return false;
-	fn_error("--%s %s: %m: name a file with symbols of the kernel", name, path);
+	fn_err("--%s %s: %m: name a file with symbols of the kernel", name, path);
 	return true;
 }
 
@@ -436,14 +438,14 @@ static bool refuse_separator(struct report *report)
 	if (report->separator && !strcmp(report->separator, "\\t"))
 		report->separator = "\t";
 	if (report->separator && report->json) {
-		fn_error("-j and -x choose the form of the output: leave out one of them");
+		fn_err("-j and -x choose the form of the output: leave out one of them");
 		return true;
 	}
 	for (const char *c = report->separator; c && *c; c++) {
 		if (!isalnum(*c) && !strchr(".-+~\"'\n", *c))
 			continue;
-		fn_error("-x %s: values may contain it: take another separator, such as , or \\t",
-			 report->separator);
+		fn_err("-x %s: values may contain it: take another separator, such as , or \\t",
+		       report->separator);
 		return true;
 	}
 	return false;
@@ -459,8 +461,8 @@ static bool refuse_by(struct report *report)
 
 	if (nr > 0 && keys[0] != FN_BY_CHILDREN) {
 		for (int i = 0; i < nr; i++)
-			length += scnprintf(report->by + length, sizeof(report->by) - length, "%s%s",
-					    i ? "," : "", fn_key__name(keys[i]));
+			length += scnprintf(report->by + length, sizeof(report->by) - length,
+					    "%s%s", i ? "," : "", fn_key__name(keys[i]));
 		report->options.by = report->by;
 		return false;
 	}
@@ -476,7 +478,7 @@ static bool refuse_source(struct report *report)
 	report->options.source = report->source ? fn_source__find(report->source) : NULL;
 	if (!report->source || report->options.source || !strcmp(report->source, "best"))
 		return false;
-	fn_error("no source %s, there are: windows samples branches best", report->source);
+	fn_err("no source %s, there are: windows samples branches best", report->source);
 	return true;
 }
 
@@ -486,30 +488,31 @@ static int choose_rows(struct report *report)
 	struct fn_options *options = &report->options;
 	bool has_chain;
 
-	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) || refuse_by(report) ||
-	    refuse_separator(report) || refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) ||
+	    refuse_by(report) || refuse_separator(report) ||
+	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
 	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
 	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
 		return -1;
 	if (options->stitch_lbr && !report->children) {
-		fn_error("--stitch-lbr lengthens call chains: add --children");
+		fn_err("--stitch-lbr lengthens call chains: add --children");
 		return -1;
 	}
 	if (report->children && (!fn_by__is(options->by, FN_BY_SYMBOL) || options->inlines)) {
-		fn_error("--children has rows of functions: leave out --by and --inline");
+		fn_err("--children has rows of functions: leave out --by and --inline");
 		return -1;
 	}
 	if (report->children)
 		options->by = fn_key__name(FN_BY_CHILDREN);
 	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
 	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
-		fn_error("--inline needs rows of functions: use --by symbol or --by callchain");
+		fn_err("--inline needs rows of functions: use --by symbol or --by callchain");
 		return -1;
 	}
 	if (symbol_conf.addr2line_path && !fn_notes__has_addr2line()) {
-		fn_error("--addr2line %s: there is no such program: name the one of binutils",
-			 symbol_conf.addr2line_path);
+		fn_err("--addr2line %s: there is no such program: name the one of binutils",
+		       symbol_conf.addr2line_path);
 		return -1;
 	}
 	/* Room for the row in each symbol. */
@@ -537,26 +540,43 @@ static bool find_sides(struct report *report)
 	return true;
 }
 
-/* Options that contradict each other, and why. */
+/* Returns why options contradict each other, NULL if they do not. */
 static const char *find_conflict(struct report *report)
 {
 	const unsigned int nr_inputs = report->inputs[SIDE_NONE].nr + !!input_name;
+	const struct {
+		bool is_there;
+		const char *text;
+	} conflicts[] = {
+		{
+			report->diff && !find_sides(report),
+			"--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums"
+		}, {
+			report->interval && (report->diff || report->sums || report->wants_tui ||
+					     nr_inputs > 1),
+			"--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons"
+		}, {
+			report->fail_on && !report->diff,
+			"--fail-on checks a comparison: add --diff, or --before and --after"
+		}, {
+			report->single_run && !report->diff,
+			"--single-run is about a comparison: add --diff, or --before and --after"
+		}, {
+			report->sums && (report->json || report->separator || report->fields ||
+					 report->metrics || report->sort || report->limit ||
+					 report->percent_limit || report->with_ci),
+			"--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums"
+		}, {
+			report->wants_tui && (report->json || report->separator || report->sums ||
+					      report->diff),
+			"--tui browses a table: leave out -j, -x, --sums and comparisons"
+		},
+	};
 
-	if (report->diff && !find_sides(report))
-		return "--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums";
-	if (report->interval &&
-	    (report->diff || report->sums || report->wants_tui || nr_inputs > 1))
-		return "--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons";
-	if (report->fail_on && !report->diff)
-		return "--fail-on checks a comparison: add --diff, or --before and --after";
-	if (report->single_run && !report->diff)
-		return "--single-run is about a comparison: add --diff, or --before and --after";
-	if (report->sums && (report->json || report->separator || report->fields ||
-			     report->metrics || report->sort || report->limit ||
-			     report->percent_limit || report->with_ci))
-		return "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums";
-	if (report->wants_tui && (report->json || report->separator || report->sums || report->diff))
-		return "--tui browses a table: leave out -j, -x, --sums and comparisons";
+	for (size_t i = 0; i < ARRAY_SIZE(conflicts); i++) {
+		if (conflicts[i].is_there)
+			return conflicts[i].text;
+	}
 	return NULL;
 }
 
@@ -568,7 +588,7 @@ static int prepare(struct report *report)
 	report->diff |= report->inputs[SIDE_BEFORE].nr || report->inputs[SIDE_AFTER].nr;
 	conflict = find_conflict(report);
 	if (conflict) {
-		fn_error("%s", conflict);
+		fn_err("%s", conflict);
 		return -EINVAL;
 	}
 	/* The browser shows one table of functions and no other output. */
@@ -602,8 +622,8 @@ static int add_input(struct report *report, const char *path, struct fn_table *t
 	err = fn_input__read(path, &report->options, has_by, report->sums, &own, &report->sessions);
 	reason = err ? NULL : fn_table__add(table, &own);
 	if (reason) {
-		fn_error("%s: cannot be added to the inputs before it: %s: report it separately",
-			 path, reason);
+		fn_err("%s: cannot be added to the inputs before it: %s: report it separately",
+		       path, reason);
 		err = -EINVAL;
 	}
 	fn_table__exit(&own);
@@ -680,7 +700,7 @@ static int parse_number(const struct option *opt, const char *str, double least,
 	*number = strtod(str, &end);
 	if (end != str && !*end && *number >= least && *number <= most)
 		return 0;
-	fn_error("--%s takes a number from %g to %g", opt->long_name, least, most);
+	fn_err("--%s takes a number from %g to %g", opt->long_name, least, most);
 	return -EINVAL;
 }
 
@@ -717,7 +737,7 @@ static void parse_report(struct report *report, const struct option *options, in
 {
 	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
 
-	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
+	while ((argc = parse_options(argc, argv, options, functions_report_usage, flags)) &&
 	       strcmp(argv[0], "--"))
 		add_path(report, argv[0]);
 	for (int i = 1; i < argc; i++)
@@ -918,12 +938,18 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	if (!all || !report.inputs[0].paths || !report.inputs[1].paths || !report.inputs[2].paths)
 		goto out;
 	parse_report(&report, all, argc, argv);
+	/* perf takes it for the CPU of this machine, and its tables of events may not have it. */
+	if (getenv("PERF_CPUID")) {
+		fn_metrics__cpu = strdup(getenv("PERF_CPUID"));
+		unsetenv("PERF_CPUID");
+	}
 	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	err = choose_rows(&report) ?: prepare(&report);
 	if (!err)
 		err = report.diff ? compare(&report) : report_table(&report);
 	release_messages(&report);
+	free(fn_metrics__cpu);
 	free(report.messages);
 	free(report.fail_on);
 	perf_cpu_map__put(report.options.cpus);
@@ -951,25 +977,46 @@ static bool is_device_full(const char *output)
 	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
 	    !st.f_blocks)
 		return false;
-	fn_error("%s: no space left on the device: name a file elsewhere with -o", output);
+	fn_err("%s: no space left on the device: name a file elsewhere with -o", output);
 	return true;
 }
 
 /* Calls perf record. It returns -1 if an event does not open (and seldom for another reason). */
 static int call_record(const struct fn_record *record)
 {
-	int ret = cmd_record(record->argc, record->argv);
+	int ret;
 
+	record_options = record->options;
+	ret = cmd_record(record->argc, record->argv);
 	if (ret == -1 && !is_device_full(record->output))
 		fn_record__explain(record);
 	return ret;
 }
 
-static int record_for_top(void *data, int said, bool has_screen __maybe_unused)
+/* The streams of the program that perf record runs for top. It does not outlive perf record. */
+static struct {
+	int in, err;
+} streams = { -1, -1 };
+
+static void separate_program(void)
+{
+	if (streams.in >= 0)
+		dup2(streams.in, STDIN_FILENO);
+	dup2(streams.err, STDERR_FILENO);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* This process is perf record, so what it forks is the program. */
+static int record_for_top(void *data, int said, bool has_screen)
 {
 	struct top *top = data;
 
-	dup2(said, STDERR_FILENO);
+	streams.err = has_screen ? open("/dev/null", O_RDWR | O_CLOEXEC) :
+				   fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	streams.in = has_screen ? streams.err : -1;
+	if (streams.err < 0 || pthread_atfork(NULL, NULL, separate_program) ||
+	    dup2(said, STDERR_FILENO) < 0)
+		return -1;
 	return call_record(&top->record);
 }
 
@@ -1074,7 +1121,7 @@ static bool prepare_streams(void)
 	int fd;
 
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-		fn_error("cannot write the table: %s: send the output elsewhere", strerror(errno));
+		fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
 		return false;
 	}
 	do
@@ -1096,7 +1143,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
-		.usage = top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
 	};
@@ -1105,7 +1152,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	if (!prepare_streams())
 		return -1;
 	if (pipe2(fds, O_CLOEXEC)) {
-		fn_error("cannot start: %m: `ulimit -a` shows the limits");
+		fn_err("cannot start: %m: `ulimit -a` shows the limits");
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
@@ -1124,7 +1171,8 @@ static int cmd_functions_top(int argc, const char **argv)
 	struct top top = {};
 	struct fn_top_options options = {
 		.delay = 2, .last = 30, .record = record_for_top, .read = read_for_top,
-		.print = print_for_top, .note = note_for_top, .choose = choose_for_top, .data = &top,
+		.print = print_for_top, .note = note_for_top, .choose = choose_for_top,
+		.data = &top,
 	};
 	struct option *shared = table_options(&top.report), *all = NULL;
 	const struct option own[] = {
@@ -1160,7 +1208,7 @@ static int cmd_functions_top(int argc, const char **argv)
 static int cmd_functions_record(int argc, const char **argv)
 {
 	const struct fn_recorder recorder = {
-		.usage = record_usage, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_record_usage, .add_metrics = fn_metrics__add_groups,
 	};
 	struct fn_record record;
 	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
@@ -1175,9 +1223,9 @@ static void print_no_command(const char *name)
 {
 	char *printable = function_text__printable(name);
 
-	fn_error("unknown command '%s': %s", printable ?: "", !strcmp(name, "diff") ?
-		 "compare with perf functions report --diff BEFORE AFTER" :
-		 "there are record, report and top, see perf functions -h");
+	fn_err("unknown command '%s': %s", printable ?: "", !strcmp(name, "diff") ?
+	       "compare with perf functions report --diff BEFORE AFTER" :
+	       "there are record, report and top, see perf functions -h");
 	free(printable);
 }
 

@@ -203,8 +203,8 @@ static int show_rows(struct functions_browser *browser)
 	browser->b.nr_entries = nr;
 	browser->b.top = NULL;
 	ui_browser__reset_index(&browser->b);
-	return ui_browser__show(&browser->b, title, "%s",
-				view->with_ci ? INTERVAL_NOTE : "Press '?' for help on key bindings");
+	return ui_browser__show(&browser->b, title, "%s", view->with_ci ? INTERVAL_NOTE :
+				"Press '?' for help on key bindings");
 }
 
 static void ask_for_text(struct functions_browser *browser)
@@ -220,7 +220,7 @@ static void ask_for_text(struct functions_browser *browser)
 		ui_browser__warning(&browser->b, 0, "No row has %s in its name", text);
 		return;
 	}
-	strcpy(browser->filter, text);
+	scnprintf(browser->filter, sizeof(browser->filter), "%s", text);
 	show_rows(browser);
 }
 
@@ -340,9 +340,11 @@ static void lay_out(struct functions_browser *browser)
 				(struct shown){ .column = column, .is_interval = true };
 	}
 	browser->label_width = strlen(view->table->by) + 1;
-	for (size_t r = 0; r < view->nr_rows; r++)
-		browser->label_width = max(browser->label_width, function_text__width(
-					   browser->labels[view->rows[r]->index]));
+	for (size_t r = 0; r < view->nr_rows; r++) {
+		const char *label = browser->labels[view->rows[r]->index];
+
+		browser->label_width = max(browser->label_width, function_text__width(label));
+	}
 	for (unsigned int i = 0; i < b->columns; i++) {
 		struct shown *shown = &browser->columns[i];
 

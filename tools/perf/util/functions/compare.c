@@ -7,13 +7,13 @@
  * confidence limits about effect measures, Statistics in Medicine 27, 2008), with the degrees of
  * freedom of Welch and Satterthwaite.
  *
- * These intervals cover the places of samples in a run. Runs differ, too. With few runs the variance
- * of a function says little, so it is shrunk to what is usual in its column: what chance leaves to
- * its own runs, and the median over all functions of what their runs differ by beyond that. The
- * median counts as much as PRIOR_FREEDOM runs (Smyth, Linear models and empirical Bayes methods,
- * Statistical Applications in Genetics 3, 2004). A function whose runs differ by more has its own
- * variance, and one whose runs differ by far more has its own degrees of freedom, too: the median
- * is not about it.
+ * These intervals cover the places of samples in a run. Runs differ, too. With few runs the
+ * variance of a function says little, so it is shrunk to what is usual in its column: what chance
+ * leaves to its own runs, and the median over all functions of what their runs differ by beyond
+ * that. The median counts as much as PRIOR_FREEDOM runs (Smyth, Linear models and empirical Bayes
+ * methods, Statistical Applications in Genetics 3, 2004). A function whose runs differ by more has
+ * its own variance, and one whose runs differ by far more has its own degrees of freedom, too: the
+ * median is not about it.
  *
  * Of thousands of values, chance alone changes some by a lot. So a change is significant only if it
  * is among those of the table of which 5 % are expected to be false (Benjamini and Hochberg,
@@ -41,6 +41,7 @@
 /* Rarely the squares of runs are as much more than usual by chance. */
 #define FAR			5
 #define STATUS_EXCEEDED		2
+#define RANK_SMALL		4
 
 enum { BEFORE, AFTER, NR_SIDES };
 static const char *const side_names[] = { "before", "after" };
@@ -49,9 +50,9 @@ static const char *const side_names[] = { "before", "after" };
 struct run {
 	struct fn_table table;
 	struct fn_columns columns;
-	/* Of the column that is being compared: its place (-1: none), the value of no samples. */
+	/* The place of the column that is being compared, -1: none. */
 	int place;
-	struct fn_value absent;
+	struct fn_value *absent;	/* by column: the value of a function without samples */
 };
 
 struct side {
@@ -60,13 +61,16 @@ struct side {
 	char **labels;
 };
 
-/* How the value of a row differs between the runs of a side, relative to the value. */
+/* How much the values of a row differ between runs, relative to the value. */
 struct spread {
-	double unit;		/* what a relative difference of 1 is */
-	double squares;		/* of the differences to the mean */
-	double chance;		/* the part of chance in the variance of a run */
-	double weight;		/* sum of the squares of the runs' parts in the value of all */
-	unsigned int nr;	/* of runs */
+	double squares;			/* of the differences to the means of both sides */
+	unsigned int nr, freedom;	/* of runs */
+	double chance;			/* the part of chance in the variance of a run */
+	struct {
+		double unit;		/* what a relative difference of 1 is */
+		double weight;		/* sum of the squares of the runs' parts in it */
+		double chance;
+	} sides[NR_SIDES];
 };
 
 /* after - before. */
@@ -83,7 +87,9 @@ struct change {
 struct pair {
 	const struct fn_row *rows[NR_SIDES];
 	struct change *changes;			/* by column */
-	bool is_significant, is_small;
+	bool is_significant;
+	int rank;				/* in the order of the table */
+	double size;
 };
 
 struct limit {
@@ -110,74 +116,78 @@ struct comparison {
 	size_t nr_compared;		/* values of the table with an interval */
 };
 
+static const struct fn_column *column_of(const struct comparison *comparison, unsigned int field)
+{
+	return &comparison->columns.columns[comparison->fields[field]];
+}
+
+static const struct change *change_of(const struct comparison *comparison,
+				      const struct pair *pair, unsigned int field)
+{
+	return &pair->changes[comparison->fields[field]];
+}
+
+static const struct fn_value none = { .value = NAN, .low = NAN, .high = NAN, .error = NAN };
+
 /*
  * Names: what changes with each build says nothing of a function
  */
 
 #define DIGITS	"0123456789"
-#define HEX	DIGITS "abcdefABCDEF"
-#define BASE62	HEX "ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ"
+#define HEX	DIGITS "abcdef"
+#define BASE62	HEX "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* What compilers add to names: a number or hash behind @begin, of which some bytes may stay. */
+/* What compilers add: LLVM and GCC to copies and parts of a function, Rust to its names. */
 static const struct {
 	const char *begin, *set, *end;
-	size_t stays, length;	/* of the hash, 0: any */
-	size_t drops;		/* of @end */
-	bool is_rust;		/* only in a mangled name */
+	size_t length;		/* of what is of @set, 0: any */
+	size_t drops;		/* bytes of @end */
+	bool is_rust;		/* only in mangled names of Rust */
 } patterns[] = {
-	{ ".llvm.", HEX, .end = "" }, { ".lto_priv.", DIGITS, .end = "" },
-	{ ".__uniq.", DIGITS, .end = "" },
-	/* Copies of a function are told by their kind, but not by their number. */
-	{ ".constprop.", DIGITS, "", .stays = 10 }, { ".isra.", DIGITS, "", .stays = 5 },
-	{ ".part.", DIGITS, "", .stays = 5 }, { ".cold.", DIGITS, "", .stays = 5 },
-	/* Rust: core::fmt::write::h0123456789abcdef, the same mangled, and the names of v0. */
-	{ "::h", HEX, "", .length = 16 }, { "17h", HEX, "E", .length = 16 },
-	{ "[", HEX, "]::", .drops = 1 },
-	{ "Cs", BASE62, "_", .stays = 1, .drops = 1, .is_rust = true },
+	{ ".llvm.", HEX "ABCDEF", "", 0, 0, false },
+	{ ".lto_priv.", DIGITS, "", 0, 0, false },
+	{ ".__uniq.", DIGITS, "", 0, 0, false },
+	{ ".constprop.", DIGITS, "", 0, 0, false },
+	{ ".isra.", DIGITS, "", 0, 0, false },
+	{ ".part.", DIGITS, "", 0, 0, false },
+	{ ".cold.", DIGITS, "", 0, 0, false },
+	{ "::h", HEX, "", 16, 0, false },
+	{ "17h", HEX, "E", 16, 0, false },
+	{ "[", HEX, "]::", 16, 1, false },
+	{ "Cs", BASE62, "_", 0, 1, true },
 };
 
-/* Returns how many bytes of a name change with each build, behind those that stay. */
-static size_t find_build(const char *text, bool is_rust, size_t *stays)
+/* Returns how many bytes at the begin of a text change with each build. */
+static size_t length_of_build(const char *text, bool is_rust)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		const size_t begin = strlen(patterns[i].begin);
-		const char *end = patterns[i].end;
+		const char *end;
 		size_t length;
 
 		if (!strstarts(text, patterns[i].begin) || (patterns[i].is_rust && !is_rust))
 			continue;
 		length = strspn(text + begin, patterns[i].set);
-		if (patterns[i].length ? length != patterns[i].length : !length && !is_rust)
-			continue;
-		length += begin;
-		if (*end ? !strstarts(text + length, end) : isalnum(text[length]))
-			continue;
-		*stays = patterns[i].stays;
-		return length + patterns[i].drops - *stays;
+		end = text + begin + length;
+		if (length && (!patterns[i].length || length == patterns[i].length) &&
+		    strstarts(end, patterns[i].end) && (*patterns[i].end || !isalnum(*end)))
+			return begin + length + patterns[i].drops;
 	}
 	return 0;
 }
 
 static void normalise(char *name)
 {
-	bool is_rust = false;
+	const bool is_rust = strstr(name, "_R");
 	char *to = name;
 
 	for (const char *from = name; *from; ) {
-		size_t stays, length;
+		/* No name begins with it. */
+		const size_t length = to == name ? 0 : length_of_build(from, is_rust);
 
-		if ((from == name || !isalnum(from[-1])) && strstarts(from, "_R") &&
-		    isupper(from[2]))
-			is_rust = true;
-		length = find_build(from, is_rust, &stays);
-		/* At least one byte, or the name would be nothing. */
-		if (!length || to + stays == name) {
+		from += length;
+		if (!length)
 			*to++ = *from++;
-			continue;
-		}
-		memmove(to, from, stays);
-		to += stays;
-		from += stays + length;
 	}
 	*to = '\0';
 }
@@ -203,6 +213,7 @@ static int normalise_names(struct fn_table *table)
 
 static void run__exit(struct run *run)
 {
+	free(run->absent);
 	fn_columns__exit(&run->columns);
 	fn_table__exit(&run->table);
 }
@@ -379,6 +390,16 @@ static int find_columns(struct comparison *comparison)
 		if (find_title(after, before->columns[i].title) < 0)
 			all->columns[all->nr++] = before->columns[i];
 	}
+	for (int side = BEFORE; side < NR_SIDES; side++) {
+		for (unsigned int i = 0; i <= comparison->sides[side].nr; i++) {
+			struct run *run = i ? &comparison->sides[side].runs[i - 1] :
+					      &comparison->sides[side].all;
+
+			run->absent = calloc(all->nr + 1, sizeof(*run->absent));
+			if (!run->absent)
+				return -ENOMEM;
+		}
+	}
 	comparison->fields = fn_fields__find(all, comparison->options->fields,
 					     &comparison->nr_fields);
 	return comparison->fields ? 0 : -EINVAL;
@@ -466,8 +487,10 @@ static void set_change(struct change *change, bool has_error)
 		return;
 	change->low = change->value - reach(change, false);
 	change->high = change->value + reach(change, true);
-	if (!isfinite(change->low) || !isfinite(change->high))
+	if (!isfinite(change->low) || !isfinite(change->high)) {
 		change->low = NAN;
+		change->high = NAN;
+	}
 }
 
 static bool is_weak(const struct change *change)
@@ -480,12 +503,14 @@ static bool is_weak(const struct change *change)
  * The variance between runs
  */
 
-/* Finds the column in a run, and its value of a function without samples: a share of 0. */
-static void run__find(struct run *run, const struct fn_column *column)
+/* Finds a column in a run, and its value of a function without samples: a share of 0. */
+static void run__find(struct run *run, const struct comparison *comparison, unsigned int c)
 {
+	const struct fn_column *column = &comparison->columns.columns[c];
+	struct fn_value *absent = &run->absent[c];
 	const struct fn_columns *columns = &run->columns;
 
-	run->absent = (struct fn_value){ .value = NAN, .low = NAN, .high = NAN, .error = NAN };
+	*absent = none;
 	run->place = find_title(columns, column->title);
 	if (run->place < 0 || !fn_column__is_share(column))
 		return;
@@ -495,17 +520,18 @@ static void run__find(struct run *run, const struct fn_column *column)
 
 		if (!fn_value__is_defined(value) || !(value->number > 0))
 			continue;
-		run->absent.value = 0;
-		run->absent.number = value->number;
-		fn_value__share_interval(&run->absent, column->scale, value->number);
+		absent->value = 0;
+		absent->number = value->number;
+		fn_value__share_interval(absent, column->scale, value->number);
 		return;
 	}
 }
 
 /* Returns NULL if there is no value. */
-static const struct fn_value *run__value(const struct run *run, const struct fn_row *row)
+static const struct fn_value *run__value(const struct run *run, unsigned int c,
+					 const struct fn_row *row)
 {
-	const struct fn_value *value = &run->absent;
+	const struct fn_value *value = &run->absent[c];
 
 	if (row && run->place >= 0)
 		value = fn_columns__value(&run->columns, row, run->place);
@@ -528,15 +554,19 @@ static double unit_of(const struct fn_column *column, const struct fn_value *val
 	return fabs(value->value * rest);
 }
 
-/* Finds out how far the runs of a side differ in a row. */
-static struct spread spread_of(const struct side *side, const struct fn_column *column,
-			       const struct fn_row *row, const struct fn_value *all)
+/* Adds how far the runs of a side differ in a row. */
+static void spread__add(struct spread *spread, const struct comparison *comparison, int s,
+			unsigned int c, const struct pair *pair)
 {
+	const struct side *side = &comparison->sides[s];
+	const struct fn_row *row = pair->rows[s];
+	const struct fn_value *all = pair->changes[c].values[s];
+	const double unit = all && all->error >= 0 ?
+			    unit_of(&comparison->columns.columns[c], all) : 0;
 	double mean = 0, squares = 0, sizes = 0, sizes2 = 0, per_size = 0;
-	struct spread spread = {};
+	unsigned int nr = 0;
 
-	spread.unit = all && all->error >= 0 ? unit_of(column, all) : 0;
-	for (unsigned int i = 0; spread.unit && i < side->nr; i++) {
+	for (unsigned int i = 0; unit && i < side->nr; i++) {
 		const struct run *run = &side->runs[i];
 		const struct fn_value *value;
 		double one;
@@ -544,50 +574,32 @@ static struct spread spread_of(const struct side *side, const struct fn_column *
 		/* Values of another source differ by more. */
 		if (run__source(run) != run__source(&side->all))
 			continue;
-		value = run__value(run, row ? fn_table__find_row(&run->table, row) : NULL);
+		value = run__value(run, c, row ? fn_table__find_row(&run->table, row) : NULL);
 		if (!value || !(value->number > 0))
 			continue;
-		one = value->value / spread.unit - mean;
-		spread.nr++;
-		mean += one / spread.nr;
-		squares += one * (value->value / spread.unit - mean);
+		one = value->value / unit - mean;
+		mean += one / ++nr;
+		squares += one * (value->value / unit - mean);
 		sizes += value->number;
 		sizes2 += value->number * value->number;
 		per_size += 1 / value->number;
 	}
 	/* The numbers of a crafted file may be infinite. */
-	if (!spread.nr || !isfinite(squares) || !isfinite(sizes2))
-		return (struct spread){};
-	spread.squares = squares;
-	spread.weight = sizes2 / (sizes * sizes);
-	spread.chance = pow(all->error / spread.unit, 2) * sizes * per_size / spread.nr;
-	return spread;
+	if (!nr || !isfinite(squares) || !isfinite(sizes2))
+		return;
+	spread->sides[s].unit = unit;
+	spread->sides[s].weight = sizes2 / (sizes * sizes);
+	spread->sides[s].chance = pow(all->error / unit, 2) * sizes * per_size / nr;
+	spread->chance = (spread->chance * spread->nr + spread->sides[s].chance * nr) /
+			 (spread->nr + nr);
+	spread->nr += nr;
+	spread->squares += squares;
+	spread->freedom += nr - 1;
 }
 
-/* Returns the degrees of freedom of the spreads of a row. */
-static unsigned int freedom_of(const struct spread spreads[NR_SIDES])
+static double own_variance(const struct spread *spread)
 {
-	unsigned int freedom = 0;
-
-	for (int side = BEFORE; side < NR_SIDES; side++)
-		freedom += spreads[side].nr ? spreads[side].nr - 1 : 0;
-	return freedom;
-}
-
-/* Returns the variance of runs that chance explains, a mean of both sides. */
-static double chance_in(const struct spread spreads[NR_SIDES])
-{
-	const double before = spreads[BEFORE].nr, after = spreads[AFTER].nr;
-
-	return before + after ? (before * spreads[BEFORE].chance + after * spreads[AFTER].chance) /
-				(before + after) : 0;
-}
-
-static double own_variance(const struct spread spreads[NR_SIDES])
-{
-	const unsigned int freedom = freedom_of(spreads);
-
-	return freedom ? (spreads[BEFORE].squares + spreads[AFTER].squares) / freedom : 0;
+	return spread->freedom ? spread->squares / spread->freedom : 0;
 }
 
 static int compare_numbers(const void *one, const void *other)
@@ -598,22 +610,21 @@ static int compare_numbers(const void *one, const void *other)
 }
 
 /*
- * Returns the usual variance between runs beyond chance: half of all rows have less. @nr_rows is set
- * to the number of rows that tell it, and @work has space for each.
+ * Returns the usual variance between runs beyond chance: half of all rows have less. Sets @nr_rows
+ * to the number of rows that tell it; @work has space for each.
  */
-static double usual_variance(const struct comparison *comparison, const struct spread *spreads,
-			     double *work, size_t *nr_rows)
+static double usual_variance(const struct spread *spreads, size_t nr_pairs, double *work,
+			     size_t *nr_rows)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < comparison->nr_pairs; i++) {
-		const struct spread *own = &spreads[NR_SIDES * i];
-		const double freedom = freedom_of(own);
+	for (size_t i = 0; i < nr_pairs; i++) {
+		const double freedom = spreads[i].freedom;
 
 		/* The median of chi squared / freedom (Wilson and Hilferty). */
 		if (freedom)
-			work[nr++] = own_variance(own) / pow(1 - 2 / (9 * freedom), 3) -
-				     chance_in(own);
+			work[nr++] = own_variance(&spreads[i]) / pow(1 - 2 / (9 * freedom), 3) -
+				     spreads[i].chance;
 	}
 	*nr_rows = nr;
 	if (!nr)
@@ -623,34 +634,34 @@ static double usual_variance(const struct comparison *comparison, const struct s
 }
 
 /* Sets what runs add to the variance of a change. Returns false if it is not known. */
-static bool set_between(struct change *change, const struct spread spreads[NR_SIDES], double usual,
+static bool set_between(struct change *change, const struct spread *spread, double usual,
 			size_t nr_others)
 {
-	const double freedom = freedom_of(spreads), prior_freedom = fmin(nr_others, PRIOR_FREEDOM);
-	const double own = own_variance(spreads), prior = chance_in(spreads) + usual;
+	const double prior_freedom = fmin(nr_others, PRIOR_FREEDOM);
+	const double own = own_variance(spread), prior = spread->chance + usual;
 	double variance;
 
-	change->freedom = freedom + prior_freedom;
+	change->freedom = spread->freedom + prior_freedom;
 	if (!change->freedom)
 		return false;
-	variance = fmax(own, (freedom * own + prior_freedom * prior) / change->freedom);
-	if (freedom && own > FAR * prior)
-		change->freedom = freedom;
-	for (int side = BEFORE; side < NR_SIDES; side++) {
-		const struct spread *spread = &spreads[side];
-
-		change->between[side] = fmax(variance - spread->chance, 0) * spread->weight *
-					spread->unit * spread->unit;
-	}
+	variance = fmax(own, (spread->freedom * own + prior_freedom * prior) / change->freedom);
+	if (spread->freedom && own > FAR * prior)
+		change->freedom = spread->freedom;
+	for (int side = BEFORE; side < NR_SIDES; side++)
+		change->between[side] = fmax(variance - spread->sides[side].chance, 0) *
+					spread->sides[side].weight *
+					pow(spread->sides[side].unit, 2);
 	return true;
 }
 
 /* Returns true if an event of a column means the same on both sides. */
 static bool is_comparable(const struct comparison *comparison, const struct fn_column *column)
 {
+	const char *per = fn_column__is_share(column) ? NULL : column->per;
+
 	return !comparison->has_other_vendor ||
 	       (column->event && fn_event__is_portable(column->event) &&
-		(!column->per || fn_column__is_share(column) || fn_event__is_portable(column->per)));
+		(!per || fn_event__is_portable(per)));
 }
 
 static void compare_column(struct comparison *comparison, unsigned int c, struct spread *spreads,
@@ -658,40 +669,39 @@ static void compare_column(struct comparison *comparison, unsigned int c, struct
 {
 	const struct fn_column *column = &comparison->columns.columns[c];
 	struct side *sides = comparison->sides;
+	bool is_same, has_error;
 	size_t nr_rows;
 	double usual;
-	bool is_known;
 
 	for (int side = BEFORE; side < NR_SIDES; side++) {
-		run__find(&sides[side].all, column);
+		run__find(&sides[side].all, comparison, c);
 		for (unsigned int i = 0; i < sides[side].nr; i++)
-			run__find(&sides[side].runs[i], column);
+			run__find(&sides[side].runs[i], comparison, c);
 	}
 	/* The errors of two sources differ by more than their intervals. */
-	is_known = run__source(&sides[BEFORE].all) == run__source(&sides[AFTER].all);
-	comparison->has_other_source |= !is_known && sides[BEFORE].all.place >= 0 &&
+	is_same = run__source(&sides[BEFORE].all) == run__source(&sides[AFTER].all);
+	has_error = is_same && !column->is_count;
+	comparison->has_other_source |= !is_same && sides[BEFORE].all.place >= 0 &&
 					sides[AFTER].all.place >= 0;
 	for (size_t i = 0; i < comparison->nr_pairs; i++) {
 		struct pair *pair = &comparison->pairs[i];
 		struct change *change = &pair->changes[c];
 
 		*change = (struct change){ .value = NAN, .low = NAN, .high = NAN };
+		spreads[i] = (struct spread){};
 		for (int side = BEFORE; side < NR_SIDES; side++) {
-			change->values[side] = run__value(&sides[side].all, pair->rows[side]);
-			spreads[NR_SIDES * i + side] = spread_of(&sides[side], column, pair->rows[side],
-								 change->values[side]);
+			change->values[side] = run__value(&sides[side].all, c, pair->rows[side]);
+			spread__add(&spreads[i], comparison, side, c, pair);
 		}
 	}
-	usual = usual_variance(comparison, spreads, work, &nr_rows);
-	comparison->deviations[c] = is_known && nr_rows && !column->is_count ? sqrt(usual) : NAN;
+	usual = usual_variance(spreads, comparison->nr_pairs, work, &nr_rows);
+	comparison->deviations[c] = has_error && nr_rows ? sqrt(usual) : NAN;
 	for (size_t i = 0; is_comparable(comparison, column) && i < comparison->nr_pairs; i++) {
-		const struct spread *own = &spreads[NR_SIDES * i];
 		struct change *change = &comparison->pairs[i].changes[c];
-		bool has_error = is_known && !column->is_count;
 
-		if (comparison->has_several_runs)
-			has_error &= set_between(change, own, usual, nr_rows - !!freedom_of(own));
-		set_change(change, has_error);
+		set_change(change, has_error && (!comparison->has_several_runs ||
+						 set_between(change, &spreads[i], usual,
+							     nr_rows - !!spreads[i].freedom)));
 	}
 }
 
@@ -699,7 +709,7 @@ static void compare_column(struct comparison *comparison, unsigned int c, struct
 static int find_changes(struct comparison *comparison)
 {
 	const unsigned int nr = comparison->columns.nr;
-	struct spread *spreads = calloc(NR_SIDES * comparison->nr_pairs + 1, sizeof(*spreads));
+	struct spread *spreads = calloc(comparison->nr_pairs + 1, sizeof(*spreads));
 	double *work = calloc(comparison->nr_pairs + 1, sizeof(*work));
 
 	comparison->changes = calloc(nr * comparison->nr_pairs + 1, sizeof(*comparison->changes));
@@ -720,42 +730,40 @@ static int find_changes(struct comparison *comparison)
  */
 
 /*
- * Finds the changes in some columns of which a part of @level is expected to be false: those that
+ * Finds the changes in @nr columns of which a part of @level is expected to be false: those that
  * are not chance, or with a limit, that are beyond it.
  */
-static int find_changes_in(struct comparison *comparison, const int *columns, unsigned int nr_columns,
+static int find_changes_in(struct comparison *comparison, unsigned int first, unsigned int nr,
 			   const struct limit *limit, double level)
 {
-	double *chances = calloc(comparison->nr_pairs * nr_columns + 1, sizeof(*chances));
+	double *chances = calloc(comparison->nr_pairs * nr + 1, sizeof(*chances));
 	double greatest = -1;
-	size_t nr = 0;
+	size_t nr_chances = 0;
 
 	if (!chances)
 		return -ENOMEM;
-	for (size_t i = 0; i < comparison->nr_pairs * nr_columns; i++) {
-		struct change *change =
-			&comparison->pairs[i / nr_columns].changes[columns[i % nr_columns]];
+	for (size_t i = 0; i < comparison->nr_pairs * nr; i++) {
+		struct change *change = &comparison->pairs[i / nr].changes[first + i % nr];
 
 		if (!has_interval(change))
 			continue;
 		change->chance = chance_of(change, limit);
-		chances[nr++] = change->chance;
+		chances[nr_chances++] = change->chance;
 	}
-	qsort(chances, nr, sizeof(*chances), compare_numbers);
-	for (size_t i = 0; i < nr; i++) {
-		if (chances[i] <= level * (i + 1) / nr)
+	qsort(chances, nr_chances, sizeof(*chances), compare_numbers);
+	for (size_t i = 0; i < nr_chances; i++) {
+		if (chances[i] <= level * (i + 1) / nr_chances)
 			greatest = chances[i];
 	}
 	free(chances);
-	for (size_t i = 0; i < comparison->nr_pairs; i++) {
-		for (unsigned int c = 0; c < nr_columns; c++) {
-			struct change *change = &comparison->pairs[i].changes[columns[c]];
+	for (size_t i = 0; i < comparison->nr_pairs * nr; i++) {
+		struct pair *pair = &comparison->pairs[i / nr];
+		struct change *change = &pair->changes[first + i % nr];
 
-			change->is_found = has_interval(change) && change->chance <= greatest;
-			comparison->pairs[i].is_significant |= change->is_found;
-		}
+		change->is_found = has_interval(change) && change->chance <= greatest;
+		pair->is_significant |= change->is_found;
 	}
-	comparison->nr_compared = nr;
+	comparison->nr_compared = nr_chances;
 	return 0;
 }
 
@@ -768,94 +776,83 @@ static const char *parse_limit(struct limit *limit, const char *text)
 {
 	char *end;
 
-	text = skip_spaces(text);
-	limit->text = text;
-	limit->length = strcspn(text, "<>");
-	if (!limit->length || !text[limit->length])
+	limit->text = skip_spaces(text);
+	limit->length = strcspn(limit->text, "<>");
+	text = limit->text + limit->length;
+	if (!limit->length || !*text)
 		return NULL;
-	limit->is_decrease = text[limit->length] == '<';
-	limit->number = strtod(text + limit->length + 1, &end);
-	if (end == text + limit->length + 1 || !isfinite(limit->number) ||
+	limit->is_decrease = *text == '<';
+	limit->number = strtod(++text, &end);
+	if (end == text || !isfinite(limit->number) ||
 	    (limit->is_decrease ? limit->number > 0 : limit->number < 0))
 		return NULL;
 	end = skip_spaces(end);
 	limit->is_relative = *end == '%';
 	end = skip_spaces(end + limit->is_relative);
-	while (isspace(text[limit->length - 1]))
+	while (isspace(limit->text[limit->length - 1]))
 		limit->length--;
 	return *end && *end != ',' ? NULL : end + (*end == ',');
 }
 
-/* Finds the column of a limit. Returns an error after a message if no change can be beyond it. */
-static int check_limit(const struct comparison *comparison, struct limit *limit)
+/* Returns why no change can be beyond a limit, NULL if one can. */
+static const char *refuse_limit(const struct comparison *comparison, const struct limit *limit)
 {
-	const struct run *before = &comparison->sides[BEFORE].all;
-	const struct run *after = &comparison->sides[AFTER].all;
-	int old = fn_columns__find(&before->columns, limit->text, limit->length);
-	int new = fn_columns__find(&after->columns, limit->text, limit->length);
+	const struct fn_columns *before = &comparison->sides[BEFORE].all.columns;
+	const struct fn_columns *after = &comparison->sides[AFTER].all.columns;
+	int old = fn_columns__find(before, limit->text, limit->length);
+	int new = fn_columns__find(after, limit->text, limit->length);
+	static char reason[160];
 
-	limit->column = fn_columns__find(&comparison->columns, limit->text, limit->length);
-	if (limit->column < 0) {
-		char *name = strndup(limit->text, limit->length);
-
-		/* The message is that of --sort. */
-		if (name)
-			fn_sort__find(&comparison->columns, name);
-		free(name);
-	} else if (comparison->has_other_vendor) {
-		fn_error("--fail-on %.*s: the CPU before is %s's and the one after %s's, so a change is not one of the program: compare runs on CPUs of one vendor",
-			 limit->length, limit->text,
-			 fn_vendor__name(fn_table__vendor(&before->table)),
-			 fn_vendor__name(fn_table__vendor(&after->table)));
-	} else if (old < 0 || new < 0) {
-		fn_error("--fail-on %.*s: the runs %s have no value of it: record the same events before and after, for long enough",
-			 limit->length, limit->text, side_names[old < 0 ? BEFORE : AFTER]);
-	} else if (comparison->columns.columns[limit->column].is_count) {
-		fn_error("--fail-on %.*s: a number has no 95 %% interval: take another column",
-			 limit->length, limit->text);
-	} else if (before->columns.columns[old].source != after->columns.columns[new].source) {
-		fn_error("--fail-on %.*s: values before come from %s, those after from %s: record both alike, or choose a --source that both have",
-			 limit->length, limit->text, before->columns.columns[old].source->title,
-			 after->columns.columns[new].source->title);
-	} else {
-		return 0;
+	if (comparison->has_other_vendor)
+		return "the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor";
+	if (old < 0 || new < 0)
+		return old < 0 ? "the runs before have no value of it: record the same events before and after, for long enough" :
+				 "the runs after have no value of it: record the same events before and after, for long enough";
+	if (after->columns[new].is_count)
+		return "a number has no 95 % interval: take another column";
+	if (before->columns[old].source != after->columns[new].source) {
+		scnprintf(reason, sizeof(reason), "values before come from %s, those after from %s: record both alike, or choose a --source that both have",
+			  before->columns[old].source->name, after->columns[new].source->name);
+		return reason;
 	}
-	return -EINVAL;
+	if (!comparison->has_several_runs && !comparison->options->single_run)
+		return "one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run";
+	return NULL;
 }
 
 static int read_limits(struct comparison *comparison)
 {
 	for (const char *rest = comparison->options->fail_on; rest && *rest; ) {
 		struct limit *limits = realloc(comparison->limits, (comparison->nr_limits + 1) *
-					       sizeof(*limits));
-		const char *text = rest;
+					       sizeof(*limits)), *limit;
+		const char *text = rest, *reason;
+		char *name;
 
 		if (!limits)
 			return -ENOMEM;
 		comparison->limits = limits;
-		rest = parse_limit(&limits[comparison->nr_limits], text);
+		limit = &limits[comparison->nr_limits++];
+		rest = parse_limit(limit, text);
 		if (!rest) {
-			fn_error("cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before",
-				 text);
+			fn_err("cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before",
+			       text);
 			return -EINVAL;
 		}
-		comparison->nr_limits++;
+		name = strndup(limit->text, limit->length);
+		if (!name)
+			return -ENOMEM;
+		/* Columns are named as for --sort, which explains what is wrong. */
+		limit->column = fn_sort__find(&comparison->columns, name);
+		free(name);
+		if (limit->column < 0)
+			return -EINVAL;
+		reason = refuse_limit(comparison, limit);
+		if (reason) {
+			fn_err("--fail-on %.*s: %s", limit->length, limit->text, reason);
+			return -EINVAL;
+		}
 	}
 	return 0;
-}
-
-static int check_limits(struct comparison *comparison)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; !err && i < comparison->nr_limits; i++)
-		err = check_limit(comparison, &comparison->limits[i]);
-	if (!err && comparison->nr_limits && !comparison->has_several_runs &&
-	    !comparison->options->single_run) {
-		fn_error("--fail-on: one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run");
-		err = -EINVAL;
-	}
-	return err;
 }
 
 static const char *label_of(const struct comparison *comparison, const struct pair *pair)
@@ -877,8 +874,8 @@ static void print_exceeded(const struct comparison *comparison, const struct pai
 		label_of(comparison, pair), digits, before, digits, change->values[AFTER]->value);
 	if (before)
 		fprintf(stderr, ", %+.1f %%", 100 * change->value / fabs(before));
-	fprintf(stderr, " (95 %%: %+.*f..%+.*f), beyond %.*s%c%g%s%s\n", digits, change->low, digits,
-		change->high, limit->length, limit->text, limit->is_decrease ? '<' : '>',
+	fprintf(stderr, " (95 %%: %+.*f..%+.*f), beyond %.*s%c%g%s%s\n", digits, change->low,
+		digits, change->high, limit->length, limit->text, limit->is_decrease ? '<' : '>',
 		limit->number, limit->is_relative ? "%" : "",
 		counts ? "" : ", not counted: a value is weak");
 }
@@ -893,7 +890,7 @@ static int find_exceeded(struct comparison *comparison, const struct limit *limi
 	int found = 0, err;
 
 	/* Chance alone exceeds one of all limits in 5 % of comparisons. */
-	err = find_changes_in(comparison, &limit->column, 1, limit,
+	err = find_changes_in(comparison, limit->column, 1, limit,
 			      FALSE_DISCOVERIES / comparison->nr_limits);
 	for (size_t i = 0; !err && i < comparison->nr_pairs; i++) {
 		const struct change *change = &comparison->pairs[i].changes[limit->column];
@@ -911,49 +908,40 @@ static int find_exceeded(struct comparison *comparison, const struct limit *limi
  * The table
  */
 
-static bool is_small(const struct comparison *comparison, const struct pair *pair)
+/*
+ * Ranks a function: significant changes come first, then others, those that appeared, those that
+ * vanished, and those that are small on both sides, which are not printed.
+ */
+static void rank(struct comparison *comparison, struct pair *pair, int column)
 {
-	for (int side = BEFORE; side < NR_SIDES; side++) {
-		if (pair->rows[side] &&
-		    !fn_columns__is_small(&comparison->sides[side].all.columns, pair->rows[side],
-					  comparison->options->percent_limit))
-			return false;
-	}
-	return true;
+	const double least = comparison->options->percent_limit;
+	const struct change *change = column < 0 ? NULL : &pair->changes[column];
+	const struct fn_value *only = NULL;
+	bool is_small = least;
+
+	if (change && !(pair->rows[BEFORE] && pair->rows[AFTER]))
+		only = change->values[pair->rows[AFTER] ? AFTER : BEFORE];
+	for (int side = BEFORE; is_small && side < NR_SIDES; side++)
+		is_small = !pair->rows[side] ||
+			   fn_columns__is_small(&comparison->sides[side].all.columns,
+						pair->rows[side], least);
+	pair->rank = is_small ? RANK_SMALL : pair->is_significant ? 0 : !pair->rows[BEFORE] ? 2 :
+		     !pair->rows[AFTER] ? 3 : 1;
+	pair->size = -1;
+	if (change && !isnan(change->value))
+		pair->size = fabs(change->value);
+	else if (only)
+		pair->size = only->value;
 }
 
-/* Changes that are significant come first, then others, functions that appeared, or vanished. */
-static int rank_of(const struct pair *pair)
-{
-	return pair->is_significant ? 0 : !pair->rows[BEFORE] ? 2 : !pair->rows[AFTER] ? 3 : 1;
-}
-
-static double size_of(const struct pair *pair, int column)
-{
-	const struct change *change = &pair->changes[column];
-	const struct fn_value *only = change->values[pair->rows[AFTER] ? AFTER : BEFORE];
-
-	if (!isnan(change->value))
-		return fabs(change->value);
-	return pair->rows[BEFORE] && pair->rows[AFTER] ? -1 : only ? only->value : -1;
-}
-
-static int compare_pairs(const void *one, const void *other, void *data)
+static int compare_pairs(const void *one, const void *other)
 {
 	const struct pair *a = one, *b = other;
-	const int column = *(const int *)data;
-	double x = 0, y = 0;
 
-	if (a->is_small != b->is_small)
-		return a->is_small - b->is_small;
-	if (rank_of(a) != rank_of(b))
-		return rank_of(a) - rank_of(b);
-	if (column >= 0) {
-		x = size_of(a, column);
-		y = size_of(b, column);
-	}
-	if (x != y)
-		return x > y ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->size != b->size)
+		return a->size > b->size ? -1 : 1;
 	return compare_names(row_of(a), row_of(b));
 }
 
@@ -966,10 +954,10 @@ static int sort_pairs(struct comparison *comparison, size_t *nr_shown)
 
 	if (column < -1)
 		return column;
-	for (size_t i = 0; options->percent_limit && i < comparison->nr_pairs; i++)
-		comparison->pairs[i].is_small = is_small(comparison, &comparison->pairs[i]);
-	qsort_r(comparison->pairs, nr, sizeof(*comparison->pairs), compare_pairs, &column);
-	while (nr && comparison->pairs[nr - 1].is_small)
+	for (size_t i = 0; i < nr; i++)
+		rank(comparison, &comparison->pairs[i], column);
+	qsort(comparison->pairs, nr, sizeof(*comparison->pairs), compare_pairs);
+	while (nr && comparison->pairs[nr - 1].rank == RANK_SMALL)
 		nr--;
 	*nr_shown = options->limit ? min_t(size_t, options->limit, nr) : nr;
 	return 0;
@@ -977,47 +965,36 @@ static int sort_pairs(struct comparison *comparison, size_t *nr_shown)
 
 static const char *status_of(const struct pair *pair)
 {
-	return !pair->rows[BEFORE] ? "appeared" : !pair->rows[AFTER] ? "vanished" : "both";
+	return !pair->rows[BEFORE] ? "appeared" : !pair->rows[AFTER] ? "vanished" : "";
 }
 
 static bool has_ci(const struct comparison *comparison, unsigned int field)
 {
-	return comparison->options->with_ci &&
-	       !comparison->columns.columns[comparison->fields[field]].is_count;
+	return comparison->options->with_ci && !column_of(comparison, field)->is_count;
 }
 
-/* Adds the value after (before if it vanished and has none), its change, and the interval of that. */
+/* Adds the value after (before if the function vanished), its change, and the change's interval. */
 static int add_cells(const struct comparison *comparison, struct fn_text *text,
 		     const struct pair *pair, unsigned int field)
 {
-	const struct fn_column *column =
-		&comparison->columns.columns[comparison->fields[field]];
-	const struct change *change = &pair->changes[comparison->fields[field]];
-	const struct fn_value *shown = change->values[AFTER];
-	struct fn_value value = { .value = NAN };
-	char buf[2 * FN_CELL_SIZE], low[FN_CELL_SIZE], high[FN_CELL_SIZE];
+	const struct fn_column *column = column_of(comparison, field);
+	const struct change *change = change_of(comparison, pair, field);
+	const struct fn_value *before = change->values[BEFORE], *after = change->values[AFTER];
+	struct fn_value value = after || pair->rows[AFTER] ? after ? *after : none :
+				before ? *before : none;
+	char buf[2 * FN_CELL_SIZE] = "-", low[FN_CELL_SIZE], high[FN_CELL_SIZE];
 	int err;
 
-	if (!shown && !pair->rows[AFTER])
-		shown = change->values[BEFORE];
-	if (shown)
-		value = *shown;
-	for (int side = BEFORE; side < NR_SIDES; side++) {
-		if (change->values[side])
-			value.mark = max(value.mark, change->values[side]->mark);
-	}
-	err = fn_text__cell(text, fn_view__cell(column, &value, buf), NULL);
-	if (isnan(change->value))
-		scnprintf(buf, sizeof(buf), "-");
-	else
+	value.mark = max(before ? before->mark : FN_SURE, after ? after->mark : FN_SURE);
+	if (!isnan(change->value))
 		scnprintf(buf, sizeof(buf), "%s%s", fn_number(column, change->value, true, low),
 			  change->is_found ? "*" : "");
-	err = err ?: fn_text__cell(text, buf, change->is_found ? PERF_COLOR_BOLD : NULL);
+	err = fn_text__cell(text, fn_view__cell(column, &value, low), NULL) ?:
+	      fn_text__cell(text, buf, change->is_found ? PERF_COLOR_BOLD : NULL);
 	if (err || !has_ci(comparison, field))
 		return err;
-	if (!has_interval(change))
-		return fn_text__cell(text, "-", NULL);
-	scnprintf(buf, sizeof(buf), "%s..%s", fn_number(column, change->low, true, low),
+	scnprintf(buf, sizeof(buf), has_interval(change) ? "%s..%s" : "-",
+		  fn_number(column, change->low, true, low),
 		  fn_number(column, change->high, true, high));
 	return fn_text__cell(text, buf, NULL);
 }
@@ -1038,37 +1015,33 @@ static double found_at(double chance, double freedom)
 	return high;
 }
 
-/*
- * Says which changes of a rate would not have been found: those that chance makes in the most
- * certain row.
- */
+/* Says which changes of rates no row would have shown, for chance makes them. */
 static void print_unseen(const struct comparison *comparison)
 {
 	const char *begin = "# changes of";
 
 	for (unsigned int f = 0; comparison->has_several_runs && f < comparison->nr_fields; f++) {
-		const struct fn_column *column =
-			&comparison->columns.columns[comparison->fields[f]];
-		double least = INFINITY;
+		double least = INFINITY, least_freedom = 0;
 
-		if (fn_column__is_share(column))
-			continue;
 		for (size_t i = 0; i < comparison->nr_pairs; i++) {
-			const struct change *change =
-				&comparison->pairs[i].changes[comparison->fields[f]];
-			double freedom, error;
+			const struct pair *pair = &comparison->pairs[i];
+			const struct change *change = change_of(comparison, pair, f);
+			double error, freedom;
 
-			if (!has_interval(change) || !(fabs(change->values[BEFORE]->value) > 0))
+			if (!has_interval(change) || !(change->values[BEFORE]->value > 0))
 				continue;
-			error = error_of(change, 1, false, &freedom) /
-				fabs(change->values[BEFORE]->value);
-			if (error < least)
-				least = fmin(least, error * found_at(FALSE_DISCOVERIES /
-						       comparison->nr_compared, freedom));
+			error = error_of(change, 1, false, &freedom);
+			error /= change->values[BEFORE]->value;
+			if (error < least) {
+				least = error;
+				least_freedom = freedom;
+			}
 		}
-		if (isinf(least))
+		if (isinf(least) || fn_column__is_share(column_of(comparison, f)))
 			continue;
-		printf("%s %s below %.*f %%", begin, column->title, 100 * least < 10, 100 * least);
+		least *= found_at(FALSE_DISCOVERIES / comparison->nr_compared, least_freedom);
+		printf("%s %s below %.*f %%", begin, column_of(comparison, f)->title,
+		       100 * least < 10, 100 * least);
 		begin = ",";
 	}
 	if (*begin == ',')
@@ -1085,14 +1058,13 @@ static int print_table(const struct comparison *comparison, size_t nr_shown)
 	for (unsigned int f = 0; f < comparison->nr_fields; f++)
 		nr += has_ci(comparison, f);
 	for (size_t i = 0; i < nr_shown; i++)
-		has_status |= !comparison->pairs[i].rows[BEFORE] || !comparison->pairs[i].rows[AFTER];
+		has_status |= *status_of(&comparison->pairs[i]);
 	text = fn_text__new(nr + has_status, /*width=*/0);
 	if (!text)
 		return -ENOMEM;
 	err = fn_text__cell(text, comparison->columns.table->by, NULL);
 	for (unsigned int f = 0; !err && f < comparison->nr_fields; f++) {
-		err = fn_text__cell(text, comparison->columns.columns[comparison->fields[f]].title,
-				    NULL) ?:
+		err = fn_text__cell(text, column_of(comparison, f)->title, NULL) ?:
 		      fn_text__cell(text, "change", NULL);
 		if (!err && has_ci(comparison, f))
 			err = fn_text__cell(text, "95 %", NULL);
@@ -1106,7 +1078,7 @@ static int print_table(const struct comparison *comparison, size_t nr_shown)
 		for (unsigned int f = 0; !err && f < comparison->nr_fields; f++)
 			err = add_cells(comparison, text, pair, f);
 		if (!err && has_status)
-			err = fn_text__cell(text, *status_of(pair) == 'b' ? "" : status_of(pair), NULL);
+			err = fn_text__cell(text, status_of(pair), NULL);
 	}
 	if (!err) {
 		fn_text__print(text, stdout);
@@ -1123,11 +1095,6 @@ static void csv_number(double number, const char *separator)
 	printf("%s%s", separator, isnan(number) ? "-" : fn_shortest(number, buf));
 }
 
-static double number_of(const struct fn_value *value)
-{
-	return value ? value->value : NAN;
-}
-
 static void print_csv(const struct comparison *comparison, size_t nr_shown)
 {
 	static const char *const titles[] = {
@@ -1135,38 +1102,32 @@ static void print_csv(const struct comparison *comparison, size_t nr_shown)
 	};
 	const char *separator = comparison->options->separator;
 	const char *by = comparison->columns.table->by;
+	char title[256];
 
 	fn_csv__text(by, separator, stdout);
 	printf("%s%s%sstatus", separator, fn_by__is(by, FN_BY_DSO) ? "path" : "dso", separator);
-	for (unsigned int f = 0; f < comparison->nr_fields; f++) {
-		const char *name = comparison->columns.columns[comparison->fields[f]].title;
-
-		for (size_t i = 0; i < ARRAY_SIZE(titles); i++) {
-			char *title;
-
-			fputs(separator, stdout);
-			if (asprintf(&title, "%s %s", name, titles[i]) < 0)
-				continue;
-			fn_csv__text(title, separator, stdout);
-			free(title);
-		}
+	for (size_t i = 0; i < comparison->nr_fields * ARRAY_SIZE(titles); i++) {
+		scnprintf(title, sizeof(title), "%s %s",
+			  column_of(comparison, i / ARRAY_SIZE(titles))->title,
+			  titles[i % ARRAY_SIZE(titles)]);
+		fputs(separator, stdout);
+		fn_csv__text(title, separator, stdout);
 	}
 	putchar('\n');
 	for (size_t i = 0; i < nr_shown; i++) {
 		const struct pair *pair = &comparison->pairs[i];
 
 		fn_csv__name(row_of(pair), separator, stdout);
-		printf("%s%s", separator, status_of(pair));
+		printf("%s%s", separator, *status_of(pair) ? status_of(pair) : "both");
 		for (unsigned int f = 0; f < comparison->nr_fields; f++) {
-			const struct change *change = &pair->changes[comparison->fields[f]];
+			const struct change *change = change_of(comparison, pair, f);
 
-			csv_number(number_of(change->values[BEFORE]), separator);
-			csv_number(number_of(change->values[AFTER]), separator);
+			csv_number((change->values[BEFORE] ?: &none)->value, separator);
+			csv_number((change->values[AFTER] ?: &none)->value, separator);
 			csv_number(change->value, separator);
 			csv_number(change->low, separator);
-			csv_number(has_interval(change) ? change->high : NAN, separator);
-			printf("%s%d%s%d", separator, change->is_found, separator,
-			       is_weak(change));
+			csv_number(change->high, separator);
+			printf("%s%d%s%d", separator, change->is_found, separator, is_weak(change));
 		}
 		putchar('\n');
 	}
@@ -1175,7 +1136,6 @@ static void print_csv(const struct comparison *comparison, size_t nr_shown)
 static void json_change(struct fn_json *json, const struct fn_column *column,
 			const struct change *change)
 {
-	const struct fn_value none = { .value = NAN };
 	const struct fn_value value = {
 		.value = change->value, .low = change->low, .high = change->high,
 	};
@@ -1190,7 +1150,6 @@ static void json_change(struct fn_json *json, const struct fn_column *column,
 
 static void print_json(const struct comparison *comparison, size_t nr_shown)
 {
-	const struct fn_column *columns = comparison->columns.columns;
 	struct fn_json json = { .fp = stdout };
 
 	fn_json__head(&json, comparison->columns.table);
@@ -1203,10 +1162,10 @@ static void print_json(const struct comparison *comparison, size_t nr_shown)
 	fn_json__columns(&json, &comparison->columns, comparison->fields, comparison->nr_fields);
 	fn_json__begin(&json, "run_deviations", '{');
 	for (unsigned int f = 0; f < comparison->nr_fields; f++) {
-		const int c = comparison->fields[f];
+		const double deviation = comparison->deviations[comparison->fields[f]];
 
-		if (!isnan(comparison->deviations[c]))
-			fn_json__number(&json, columns[c].title, comparison->deviations[c]);
+		if (!isnan(deviation))
+			fn_json__number(&json, column_of(comparison, f)->title, deviation);
 	}
 	fn_json__end(&json, '}');
 	fn_json__begin(&json, "functions", '[');
@@ -1215,11 +1174,11 @@ static void print_json(const struct comparison *comparison, size_t nr_shown)
 
 		fn_json__begin(&json, NULL, '{');
 		fn_json__names(&json, label_of(comparison, pair), row_of(pair));
-		fn_json__string(&json, "status", status_of(pair));
+		fn_json__string(&json, "status", *status_of(pair) ? status_of(pair) : "both");
 		fn_json__begin(&json, "metrics", '{');
 		for (unsigned int f = 0; f < comparison->nr_fields; f++)
-			json_change(&json, &columns[comparison->fields[f]],
-				    &pair->changes[comparison->fields[f]]);
+			json_change(&json, column_of(comparison, f),
+				    change_of(comparison, pair, f));
 		fn_json__end(&json, '}');
 		fn_json__end(&json, '}');
 	}
@@ -1280,8 +1239,8 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 
 	/* Then nothing was measured, which is no change, and --fail-on must not pass. */
 	if (!before->nr || !after->nr) {
-		fn_error("no samples %s: there is nothing to compare with",
-			 side_names[before->nr ? AFTER : BEFORE]);
+		fn_err("no samples %s: there is nothing to compare with",
+		       side_names[before->nr ? AFTER : BEFORE]);
 		return -EINVAL;
 	}
 	if (strcmp(old->by, new->by) || old->inlines != new->inlines) {
@@ -1293,10 +1252,10 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 	comparison->has_other_vendor = vendors[BEFORE] != FN_VENDOR_UNKNOWN &&
 				       vendors[AFTER] != FN_VENDOR_UNKNOWN &&
 				       vendors[BEFORE] != vendors[AFTER];
-	err = find_columns(comparison) ?: check_limits(comparison) ?: find_pairs(comparison) ?:
+	err = find_columns(comparison) ?: read_limits(comparison) ?: find_pairs(comparison) ?:
 	      find_changes(comparison);
 	if (!err && (comparison->has_several_runs || comparison->options->single_run))
-		err = find_changes_in(comparison, comparison->fields, comparison->nr_fields, NULL,
+		err = find_changes_in(comparison, 0, comparison->columns.nr, /*limit=*/NULL,
 				      FALSE_DISCOVERIES);
 	return err ?: print_comparison(comparison, options);
 }
@@ -1305,10 +1264,10 @@ int fn_compare(const struct fn_compare_options *compare, struct fn_options *opti
 {
 	struct comparison comparison = { .options = compare };
 	struct side *sides = comparison.sides;
-	int err = read_limits(&comparison);
+	int err;
 
-	err = err ?: read_side(&sides[BEFORE], compare->before, compare->nr_before, compare, options);
-	err = err ?: read_side(&sides[AFTER], compare->after, compare->nr_after, compare, options);
+	err = read_side(&sides[BEFORE], compare->before, compare->nr_before, compare, options) ?:
+	      read_side(&sides[AFTER], compare->after, compare->nr_after, compare, options);
 	if (!err) {
 		/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
 		signal(SIGPIPE, SIG_DFL);

@@ -29,7 +29,7 @@
 /* Cycles of an instruction near an entry, and the part of the moved events that is not in both. */
 #define CYCLES_NEAR	4
 #define MOVED_BY_DELAY	0.7
-/* A function that is left less often in the delay of a sample has its own samples near its entry. */
+/* A function that is left less often in the delay of a sample has its own near its entry. */
 #define SELDOM_LEFT	0.01
 #define MOVED_BY_BRANCH	0.5
 /* A million rows with 60 columns have as many values, of 4 GB. */
@@ -74,7 +74,8 @@ static const struct {
 	{ "%CY", "share of the cycles", "cycles", FN_TOTAL, 100, 1 },
 	{ "%I", "share of the instructions", "instructions", FN_TOTAL, 100, 1 },
 	{ "%BM", "share of the branch mispredicts", "branch-misses", FN_TOTAL, 100, 1 },
-	{ "%cache-references", "share of the cache accesses", "cache-references", FN_TOTAL, 100, 1 },
+	{ "%cache-references", "share of the cache accesses", "cache-references", FN_TOTAL, 100,
+	  1 },
 	{ "%cache-misses", "share of the cache misses", "cache-misses", FN_TOTAL, 100, 1 },
 	{ "%L1DA", "share of the L1D loads", "L1-dcache-loads", FN_TOTAL, 100, 1 },
 	{ "%L1DM", "share of the L1D load misses", "L1-dcache-load-misses", FN_TOTAL, 100, 1 },
@@ -254,13 +255,14 @@ static void cap_percentage(const struct fn_column *column, struct fn_value *valu
 static void set_ratio(struct fn_value *value, double scale, const struct pool *pool, double number)
 {
 	const double r = pool->y / pool->x;
+	double squares;
 
 	value->value = scale * r;
 	if (number < 2)
 		return;
 	/* If all y_i are R x_i, rounding may give a number below 0. */
-	value->error = scale * sqrt(number / (number - 1) *
-				    fmax(pool->yy - 2 * r * pool->xy + r * r * pool->xx, 0)) / pool->x;
+	squares = pool->yy - 2 * r * pool->xy + r * r * pool->xx;
+	value->error = scale * sqrt(number / (number - 1) * fmax(squares, 0)) / pool->x;
 	value->freedom = number - 1;
 }
 
@@ -389,7 +391,7 @@ struct context {
 	const struct fn_source *source;
 	const char *link;		/* of a rate of several sets */
 	bool is_apart;			/* they have no event in common */
-	/* Of the event and what it is divided by; of that alone; of the event that measures time. */
+	/* Of the event and its divisor; of that alone; of the event that measures time. */
 	struct places own, per, time;
 	/* Of estimates by the leader: of the event, and of what it is divided by. */
 	struct places even, led, even_per, led_per;
@@ -429,8 +431,10 @@ static struct fn_value linked_rate(const struct context *context, const struct f
 		value.number = fmin(y.number, x.number);
 	} else {
 		if (context->link) {
-			struct fn_count one = count_of(source, y.x, y.xx, 0, 1, all_y->x, all_y->xx);
-			struct fn_count other = count_of(source, x.x, x.xx, 0, 1, all_x->x, all_x->xx);
+			struct fn_count one = count_of(source, y.x, y.xx, 0, 1,
+						       all_y->x, all_y->xx);
+			struct fn_count other = count_of(source, x.x, x.xx, 0, 1,
+							 all_x->x, all_x->xx);
 
 			/* Independent draws. */
 			pair.y.effective = 1 / (1 / pair.y.effective + 1 / one.effective);
@@ -720,9 +724,10 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 		goto out;
 	}
 	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
+	if (is_branch)
+		instructions = fmax(instructions, 4);
 	if (!is_share && own.nr_sets && !context->link && skid.exits * skid.late > SELDOM_LEFT)
-		doubt = join_deep(context, row, value, own, bins_of(is_branch ? fmax(instructions, 4) :
-							       instructions));
+		doubt = join_deep(context, row, value, own, bins_of(instructions));
 	if (!is_share && fn_event__is_time(column->event))
 		goto out;
 	moved = MOVED_BY_DELAY * skid.exits * skid.late * value->value;
@@ -864,7 +869,8 @@ static void begin_column(struct context *context, const struct fn_table *table,
 	else
 		begin_rate(context);
 	context->is_late = !source->is_joint && !fn_by__is(table->by, FN_BY_CHILDREN) &&
-			   is_late(table, source, column->event);
+			   (is_late(table, source, column->event) ||
+			    (!fn_column__is_share(column) && is_late(table, source, column->per)));
 	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
 		context->time = find_places(table, source, clocks[i], clocks[i]);
 	context->all_time = pool_at(&context->time, NULL).y;
@@ -890,9 +896,10 @@ static void set_values(struct fn_columns *columns, unsigned int c)
 	if (column->value) {
 		whole = column->value(column, columns->table, NULL);
 		for (size_t i = 0; i < columns->table->nr_rows; i++) {
-			struct fn_value *value = fn_columns__value(columns, columns->table->rows[i], c);
+			const struct fn_row *row = columns->table->rows[i];
+			struct fn_value *value = fn_columns__value(columns, row, c);
 
-			*value = column->value(column, columns->table, columns->table->rows[i]);
+			*value = column->value(column, columns->table, row);
 			drop_infinite(value);
 			if (!column->is_count)
 				fn_value__set_mark(value, &whole, value->doubt);
@@ -938,15 +945,16 @@ unsigned int fn_columns__differ(const struct fn_columns *columns, const struct f
 		begin_column(&context, table, column, source);
 		whole = value_of(&context, NULL, NULL);
 		for (size_t i = 0; context.own.nr && !context.is_apart && i < table->nr_rows; i++) {
-			const struct fn_value *value = fn_columns__value(columns, table->rows[i], c);
+			const struct fn_row *row = table->rows[i];
+			const struct fn_value *value = fn_columns__value(columns, row, c);
 			struct fn_value other;
 
-			if (pool_at(&context.own, table->rows[i]).number < FEW)
+			if (pool_at(&context.own, row).number < FEW)
 				continue;
-			other = value_of(&context, table->rows[i], &whole);
+			other = value_of(&context, row, &whole);
 			if (are_apart(value, &other) && !nr++)
 				*first = (struct fn_difference){
-					.column = column, .row = table->rows[i],
+					.column = column, .row = row,
 					.one = value->value, .other = other.value,
 				};
 		}
@@ -1045,7 +1053,8 @@ static bool is_known_event(const struct fn_columns *columns, const char *event, 
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		/* Unless another event has its title */
-		if (!strcmp(known[i].event, event) && (!is_share || !strcmp(known[i].per, FN_TOTAL)) &&
+		if (!strcmp(known[i].event, event) &&
+		    (!is_share || !strcmp(known[i].per, FN_TOTAL)) &&
 		    fn_columns__find(columns, known[i].title, strlen(known[i].title)) < 0)
 			return true;
 	}
@@ -1093,7 +1102,8 @@ static int add_event_column(struct fn_columns *columns, const char *event, const
 	if (columns->nr >= MOST_COLUMNS)
 		err = -EOVERFLOW;
 	if (!err)
-		column.title = title_of(columns, is_share ? "%%%s" : per ? "%s/KI" : "%s", printable);
+		column.title = title_of(columns, is_share ? "%%%s" : per ? "%s/KI" : "%s",
+					printable);
 	if (!err && asprintf(&column.meaning, is_share ? "share of %s" : per ?
 			     "%s per 1000 instructions" : "number of %s", printable) < 0)
 		column.meaning = NULL;
@@ -1125,7 +1135,8 @@ static int add_event_columns(struct fn_columns *columns, const char *per)
 			bool is_there = per ? is_known_event(columns, event, is_share) :
 					fn_columns__find(columns, event, strlen(event)) >= 0;
 
-			if (!is_there && !set->is_hidden && (!is_share || set->source == &fn_samples))
+			if (!is_there && !set->is_hidden &&
+			    (!is_share || set->source == &fn_samples))
 				err = add_event_column(columns, event, per);
 		}
 	}
@@ -1154,7 +1165,8 @@ static struct fn_value discarded_value(const struct fn_column *column __maybe_un
 static int add_columns(struct fn_columns *columns)
 {
 	struct fn_column number = {
-		.title = strdup("#"), .meaning = strdup("observations behind the least certain value"),
+		.title = strdup("#"),
+		.meaning = strdup("observations behind the least certain value"),
 		.scale = 1, .is_count = true,
 	};
 	struct fn_column discarded = {
@@ -1170,7 +1182,8 @@ static int add_columns(struct fn_columns *columns)
 			.title = strdup(known[i].title), .meaning = strdup(known[i].meaning),
 			.event = known[i].event, .per = known[i].per, .scale = known[i].scale,
 			.digits = known[i].digits,
-			.unit = known[i].scale == 100 ? "%" : known[i].scale == 1000 ? "1/KI" : NULL,
+			.unit = known[i].scale == 100 ? "%" :
+				known[i].scale == 1000 ? "1/KI" : NULL,
 		};
 
 		err = add_recorded(columns, &column);
@@ -1323,12 +1336,42 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 	return count.value;
 }
 
-/* What is known of an event for fn_row__counts(). */
+/*
+ * A count of fn_row__counts(), to the first order: that of an event, and if another event relates
+ * its set to the main one, those of this event in both sets.
+ */
 struct counted {
-	const struct fn_set *set;	/* NULL: of several */
-	int place;
-	double factor;
+	struct {
+		const struct fn_set *set;
+		int place;
+		double weight;
+	} terms[3];
+	unsigned int nr;
 };
+
+static void add_term(struct counted *counted, const struct fn_set *set, int place, double weight)
+{
+	counted->terms[counted->nr].set = set;
+	counted->terms[counted->nr].place = place;
+	counted->terms[counted->nr++].weight = weight;
+}
+
+static double covariance(const struct fn_row *row, const struct counted *a,
+			 const struct counted *b)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < a->nr * b->nr; i++) {
+		const struct fn_set *set = a->terms[i / b->nr].set;
+		const struct fn_sums *sums = sums_of(row, set);
+
+		if (sums && set == b->terms[i % b->nr].set)
+			sum += a->terms[i / b->nr].weight * b->terms[i % b->nr].weight *
+			       fn_sums__product(set, sums, a->terms[i / b->nr].place,
+						b->terms[i % b->nr].place);
+	}
+	return sum;
+}
 
 /* Returns the set of a source that has most of some events. */
 static const struct fn_set *find_main_set(const struct fn_table *table,
@@ -1360,20 +1403,24 @@ static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 		const struct fn_set *set = table->sets[i];
 		const struct fn_sums *own = sums_of(row, set), *other = sums_of(row, main);
 		int place = is_of(set, main->source) ? fn_set__find(set, event) : -1;
+		double factor;
 
 		if (place < 0)
 			continue;
-		*counted = (struct counted){ .set = set, .place = place, .factor = 1 };
-		/* The leader relates groups, or the first other event that they share. */
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			int link = fn_set__find(main, set->events[j].name);
 
 			if (link < 0)
 				continue;
-			counted->factor = own && other && own->values[j] > 0 ?
-					  other->values[link] / own->values[j] : 0;
+			if (!own || !other || !(own->values[j] > 0) || !(other->values[link] > 0))
+				return true;
+			factor = other->values[link] / own->values[j];
+			add_term(counted, set, place, factor);
+			add_term(counted, set, j, -own->values[place] / own->values[j] * factor);
+			add_term(counted, main, link, own->values[place] / own->values[j]);
 			return true;
 		}
+		add_term(counted, set, place, 1);
 		return !set->source->is_joint;
 	}
 	return false;
@@ -1385,31 +1432,25 @@ int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
 {
 	const struct fn_set *main = find_main_set(table, source, events, nr);
 	struct counted *all = calloc(nr ?: 1, sizeof(*all));
-	unsigned int lacks = main ? 0 : 1;
+	unsigned int lacks = main && all ? 0 : 1;
 
 	*number = INFINITY;
-	for (unsigned int i = 0; all && !lacks && i < nr; i++) {
+	for (unsigned int i = 0; !lacks && i < nr; i++) {
 		int place = fn_set__find(main, events[i]);
 		const struct fn_sums *sums;
 
 		if (place >= 0)
-			all[i] = (struct counted){ .set = main, .place = place, .factor = 1 };
+			add_term(&all[i], main, place, 1);
 		else if (!find_counted(table, row, main, events[i], &all[i]))
 			lacks = i + 1;
-		if (lacks)
-			break;
-		sums = sums_of(row, all[i].set);
-		counts[i] = sums ? sums->values[all[i].place] * all[i].factor : 0;
+		sums = all[i].nr ? sums_of(row, all[i].terms[0].set) : NULL;
+		place = all[i].terms[0].place;
+		counts[i] = sums ? sums->values[place] * all[i].terms[0].weight : 0;
 		*number = fmin(*number, !sums ? 0 : source->is_joint ? sums->independent :
-			       fn_sums__number(all[i].set, sums, all[i].place));
+			       fn_sums__number(all[i].terms[0].set, sums, place));
 	}
-	for (unsigned int i = 0; all && covariances && !lacks && i < nr * nr; i++) {
-		const struct counted *a = &all[i / nr], *b = &all[i % nr];
-		const struct fn_sums *sums = sums_of(row, a->set);
-
-		covariances[i] = a->set == b->set && sums ? a->factor * b->factor *
-				 fn_sums__product(a->set, sums, a->place, b->place) : 0;
-	}
+	for (unsigned int i = 0; covariances && !lacks && i < nr * nr; i++)
+		covariances[i] = covariance(row, &all[i / nr], &all[i % nr]);
 	free(all);
 	return lacks;
 }

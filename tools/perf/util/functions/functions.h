@@ -46,7 +46,7 @@ struct thread;
 union perf_event;
 
 /* Messages: one line on stderr. Names from files go through function_text__printable() first. */
-#define fn_error(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
+#define fn_err(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
 #define fn_warn(fmt, ...) pr_warning("perf functions: " fmt "\n", ##__VA_ARGS__)
 
 /* More events than any group has. */
@@ -79,10 +79,10 @@ bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_eve
 bool fn_event__is_portable(const char *name);
 /* cycles, cpu-clock, task-clock: a delay of all samples does not change their shares. */
 bool fn_event__is_time(const char *name);
-/* The number of an event by its terms in perf's tables; false: there is more to it. */
-bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 /* Branches, and those of a kind: a sample belongs to where the branch comes from. */
 bool fn_event__is_branch(const char *name);
+/* The number of an event by its terms in perf's tables; false: there is more to it. */
+bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 /* The number of the PMU of a kind of cores, 0 if the attr names none. */
 u32 fn_event__core(const struct perf_event_attr *attr);
 enum fn_vendor fn_cpu__vendor(const char *cpu);
@@ -146,7 +146,7 @@ struct fn_set {
 	 * or for windows that of the leader's own samples. NULL: unknown.
 	 */
 	struct fn_set *even;
-	bool is_complete;		/* each period is a window, so all that was counted is here */
+	bool is_complete;		/* each period is a window: all that was counted */
 	bool is_recorded;		/* samples lie in the function of the last branch record */
 	bool is_hidden;			/* only as even set of another one: --source */
 	bool is_dropped;		/* not at all: fn_table__settle() deletes it */
@@ -162,7 +162,7 @@ struct fn_row {
 	char *symbol;			/* "": none, then the address stands for it */
 	char *dso;			/* path, "": none */
 	u64 address;			/* in the DSO */
-	bool has_address;		/* it tells functions of one name apart; only within a table */
+	bool has_address;		/* it tells functions of one name apart, within a table */
 	size_t index;			/* in fn_table.rows after fn_table__settle() */
 	struct fn_sums **sums;		/* by set, NULL: none */
 	unsigned int nr_sums;
@@ -236,6 +236,7 @@ static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struc
 {
 	return set->index < row->nr_sums ? row->sums[set->index] : NULL;
 }
+
 /* Adds an observation of @number windows that count all events of a set together. */
 int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 		    const double *counts, double number);
@@ -274,7 +275,7 @@ const char *fn_rows__lacks(const struct fn_rows *rows, struct evsel *evsel);
 bool fn_rows__needs_sample(const struct fn_rows *rows);
 /* Whether the sample is in no known function, as those of Linux 7.3 with address 0. */
 bool fn_rows__is_nowhere(const struct fn_rows *rows, const struct perf_sample *sample);
-u64 fn_rows__thread(struct fn_rows *rows, struct thread *thread);	/* a unique number, from 1 */
+u64 fn_rows__thread(struct fn_rows *rows, struct thread *thread);	/* unique, from 1 */
 struct fn_row *fn_rows__find(struct fn_rows *rows, struct evsel *evsel, struct perf_sample *sample,
 			     struct addr_location *al);
 /* The row of an address, for chains.c. */
@@ -396,7 +397,7 @@ struct fn_stream {
 	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
 	double *counts;			/* since the last sample of the sampler */
 	u8 *places;			/* samples of each event so far, up to 2 */
-	u64 seen;			/* the last sample of the sampler in the order of all, 0: none */
+	u64 seen;			/* the last sample of the sampler, among all; 0: none */
 	bool is_interrupted;		/* another event has sampled since then */
 	bool has_no_late;
 	double late;			/* events since the last overflow */
@@ -426,7 +427,7 @@ struct fn_sample {
 	bool ends_interval;		/* the counts of the stream are those of an interval */
 	bool is_broken;			/* in which something was lost or throttled */
 	unsigned int place;		/* samples of the event before it in the stream, up to 2 */
-	unsigned int distance;		/* from the entry or a return site, see fn_site__distance() */
+	unsigned int distance;		/* see fn_site__distance() */
 	bool is_filtered;		/* the user does not want to see it */
 	bool is_foreign;		/* nor any of its stream */
 	bool is_outside;		/* of the spans of time */
@@ -437,8 +438,8 @@ struct fn_sample {
 struct fn_streams *fn_streams__new(void);
 void fn_streams__delete(struct fn_streams *streams);
 /*
- * Finds the stream of a sample and reads its values: sets stream, ends_interval, is_broken and place
- * of the sample. Returns 0, -ENOMEM, -EINVAL if the values are of another group, or -ESRCH if an
+ * Finds the stream of a sample and reads its values: sets its stream, ends_interval, is_broken and
+ * place. Returns 0, -ENOMEM, -EINVAL if the values are of another group, or -ESRCH if an
  * event has come into its group after the first samples.
  */
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
@@ -452,7 +453,8 @@ int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
 int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
-/* Sets fn_sampler.counted to what all streams have counted. */
+void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
+/* Sets fn_sampler.counted to what all streams have counted in the span. */
 int fn_streams__count(struct fn_streams *streams);
 /* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
 int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
@@ -465,7 +467,7 @@ bool fn_sample__has_values(const union perf_event *event, const struct perf_samp
 struct fn_table *fn_session__table(struct fn_session *session);
 struct fn_streams *fn_session__streams(struct fn_session *session);
 /*
- * Finds the row of an address in the thread of a sample. Sets @row to NULL if the user does not want
+ * Finds the row of an address in the thread of a sample. Sets @row to NULL if nobody wants to see
  * it; leaves it if @must_be_mapped and it is not.
  */
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
@@ -512,7 +514,7 @@ struct fn_source {
 	int (*sample)(struct fn_session *session, struct fn_sample *sample);
 	/* Sets the interval of a rate: exact where numbers are small. */
 	void (*interval)(const struct fn_pair *pair, struct fn_value *value);
-	/* Why not to rely on the rates y / x of a row (NULL: of all); NULL: no reason of its own. */
+	/* Why not to rely on the rates y / x of a row (NULL: of all); NULL: no such reason. */
 	const char *(*doubt)(const struct fn_row *row, const struct fn_set *set, int y, int x);
 };
 
@@ -536,7 +538,7 @@ struct fn_value {
 	double number;		/* of independent observations behind it; of a share: of all rows */
 	double samples;		/* of observations in the row, for the column # */
 	enum fn_mark mark;
-	const char *doubt;	/* the reason of FN_WEAK, a word for JSON: "few", "wide", "skid", ... */
+	const char *doubt;	/* the reason of FN_WEAK, in a word: "few", "wide", "skid", ... */
 };
 
 static inline bool fn_value__is_defined(const struct fn_value *value)
@@ -576,7 +578,7 @@ struct fn_column {
 	bool is_count;		/* a number: no interval, no mark */
 	bool is_extra;		/* only printed if -F names it */
 	bool is_apart;		/* its events have nothing in common: no values */
-	/* Of top-down metrics: "slots" or "cycles" if it is of the first level; what it is a part of. */
+	/* Of top-down metrics: "slots" or "cycles" on the first level; what it is a part of. */
 	const char *divides, *parent;
 	struct fn_value (*value)(const struct fn_column *column, const struct fn_table *table,
 				 const struct fn_row *row);
@@ -709,8 +711,8 @@ bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row 
 int fn_view__print_json(const struct fn_view *view, FILE *fp);
 
 /*
- * json.c: the writer. Begin with a zeroed structure and its @fp. Members of objects have a @key, for
- * elements of arrays it is NULL. A number that is not finite, and a value without one, is null.
+ * json.c: the writer. Begin with a zeroed structure and its @fp. Members of objects have a @key;
+ * for elements of arrays it is NULL. A number that is not finite, and a value without one, is null.
  */
 struct fn_json {
 	FILE *fp;
@@ -744,6 +746,7 @@ int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size
 
 /* metrics.c: -M. Adds columns; @is_silent: errors only. */
 int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent);
+extern char *fn_metrics__cpu;	/* the user's choice; NULL: the recorded one */
 
 /* Events to record: groups which the counters can hold, each led by cycles. */
 struct fn_groups {

@@ -38,7 +38,7 @@ static int read_recording(const char *path, int pipe, const struct fn_options *o
 	if (pipe >= 0) {
 		own_stdin = dup(STDIN_FILENO);
 		if (dup2(pipe, STDIN_FILENO) < 0) {
-			fn_error("%s: %s", path, strerror(errno));
+			fn_err("%s: %s", path, strerror(errno));
 			return -1;
 		}
 		path = "-";
@@ -63,7 +63,8 @@ static bool choose_source(struct fn_table *table, const struct fn_source *source
 		bool is_needed = set->source == source;
 
 		for (unsigned int j = 0; j < table->nr_sets; j++)
-			is_needed |= table->sets[j]->source == source && table->sets[j]->even == set;
+			is_needed |= table->sets[j]->source == source &&
+				     table->sets[j]->even == set;
 		set->is_dropped = !is_needed;
 		set->is_hidden |= set->source != source;
 	}
@@ -79,27 +80,27 @@ static int read_sums(const char *path, int fd, const struct fn_options *options,
 	char msg[128];
 
 	if (!fp) {
-		fn_error("%s: %s", path, strerror(errno));
+		fn_err("%s: %s", path, strerror(errno));
 		if (own >= 0)
 			close(own);
 		return -1;
 	}
 	if (options->span) {
-		fn_error("%s: a sums file has no times: give the recording to --interval", path);
+		fn_err("%s: a sums file has no times: give the recording to --interval", path);
 		err = -EINVAL;
 	} else {
 		err = fn_table__read_sums(table, fp, msg, sizeof(msg));
 		if (err)
-			fn_error("%s: %s", path, msg);
+			fn_err("%s: %s", path, msg);
 	}
 	fclose(fp);
 	if (!err && filter) {
-		fn_error("%s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums",
-			 path, filter, filter);
+		fn_err("%s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums",
+		       path, filter, filter);
 		err = -EINVAL;
 	}
 	if (!err && options->source && !choose_source(table, options->source)) {
-		fn_error("%s: no sums of --source %s: leave it out", path, options->source->name);
+		fn_err("%s: no sums of --source %s: leave it out", path, options->source->name);
 		err = -EINVAL;
 	}
 	return err ?: fn_table__settle(table);
@@ -113,7 +114,7 @@ static bool refuse_output(const char *path, const struct stat *recording, const 
 	if (!sums || !strcmp(sums, "-") || !S_ISREG(recording->st_mode) || stat(sums, &st) ||
 	    st.st_dev != recording->st_dev || st.st_ino != recording->st_ino)
 		return false;
-	fn_error("%s: --sums would replace this recording: give the sums another name", path);
+	fn_err("%s: --sums would replace this recording: give the sums another name", path);
 	return true;
 }
 
@@ -215,22 +216,22 @@ int fn_input__read(const char *path, struct fn_options *options, bool has_by, co
 	if (is_sums)
 		err = read_sums(path, fd, options, table);
 	else if (reason)
-		fn_error("%s: %s", path, reason);
+		fn_err("%s: %s", path, reason);
 	/* perf reads a socket on stdin, which has no name to open. */
 	else if (fd < 0 && strcmp(path, "-") && stat(path, &st))
-		fn_error("%s: %m: name a file that perf functions record has written", path);
+		fn_err("%s: %m: name a file that perf functions record has written", path);
 	else if (!refuse_output(path, &st, sums))
 		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table, kept);
 	if (fd >= 0)
 		close(fd);
 	if (!err && has_by && strcmp(table->by, options->by)) {
-		fn_error("%s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording",
-			 path, fn_by__is(table->by, FN_BY_CHILDREN) ? "of --" : "by ", table->by);
+		fn_err("%s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording",
+		       path, fn_by__is(table->by, FN_BY_CHILDREN) ? "of --" : "by ", table->by);
 		err = -EINVAL;
 	}
 	if (!err && is_sums && options->inlines && !table->inlines) {
-		fn_error("%s: these sums have no inlined functions: leave out --inline, or write sums anew from the recording",
-			 path);
+		fn_err("%s: these sums have no inlined functions: leave out --inline, or write sums anew from the recording",
+		       path);
 		err = -EINVAL;
 	}
 	/* Sums that become part of others were noted when they were made of recordings. */

@@ -60,6 +60,8 @@ struct fn_metric {
 	const struct fn_source *source;
 };
 
+char *fn_metrics__cpu;
+
 /*
  * The CPU that was recorded
  */
@@ -203,8 +205,8 @@ static int set_cpu(const char *description)
 
 	events = find_tables(identify_cpu(id));
 	if (!cpu.metrics) {
-		fn_error("-M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=",
-			 cpu.full_id);
+		fn_err("-M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=",
+		       cpu.full_id);
 		return -ENOENT;
 	}
 	cpu.events = ids__new();
@@ -269,7 +271,8 @@ static bool find_config(const char *event, u64 *config)
 	if (is_found) {
 		strlist__for_each_entry(term, terms)
 			size += scnprintf(all + size, sizeof(all) - size, ",%s", term->s);
-		is_found = *all && fn_event__config(all + 1, fn_cpu__vendor(cpu.description), config);
+		is_found = *all && fn_event__config(all + 1, fn_cpu__vendor(cpu.description),
+						    config);
 	}
 	strlist__delete(terms);
 	return is_found;
@@ -481,14 +484,22 @@ static double slope(const struct fn_metric *metric, double *counts, unsigned int
 	return (above - below) / (2 * step);
 }
 
+/* Why not to rely on the rates of a metric's events per event of their leaders. */
 static const char *doubt_of(const struct fn_metric *metric, const struct fn_table *table,
 			    const struct fn_row *row, double number)
 {
 	const char *doubt = metric->source->is_joint && number < FEW ? "few" : NULL;
 
-	for (unsigned int i = 0; !doubt && i < metric->nr; i++)
-		doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
-				      metric->names[i ? 0 : metric->nr - 1]);
+	for (unsigned int i = 0; !doubt && i < metric->nr; i++) {
+		for (unsigned int j = 0; !doubt && j < table->nr_sets; j++) {
+			const struct fn_set *set = table->sets[j];
+
+			if (set->source == metric->source && !set->is_hidden &&
+			    fn_set__find(set, metric->names[i]) >= 0)
+				doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
+						      set->events[0].name);
+		}
+	}
 	return doubt;
 }
 
@@ -625,7 +636,7 @@ static int select_metrics(struct selection *selection, const char *names)
 		if (!*name || select_by(selection, name, is_named) ||
 		    select_by(selection, name, is_in_group_like))
 			continue;
-		/* Older Arm CPUs without slots have the first level of top-down in another group. */
+		/* Older Arm CPUs without slots have the first level in another group. */
 		if (!strcasecmp(name, "TopdownL1") &&
 		    select_by(selection, "Cycle_Accounting", is_named)) {
 			if (!selection->is_silent)
@@ -638,8 +649,8 @@ static int select_metrics(struct selection *selection, const char *names)
 	}
 	free(copy);
 	if (!err && !selection->nr) {
-		fn_error("-M takes names of metrics or groups: see PERF_CPUID=%s perf list metric",
-			 cpu.id);
+		fn_err("-M takes names of metrics or groups: see PERF_CPUID=%s perf list metric",
+		       cpu.id);
 		err = -EINVAL;
 	}
 	return err;
@@ -689,15 +700,15 @@ static int metrics__init(struct metrics *metrics, const char *description, const
 /* Returns the CPU whose metrics are used: the recorded one or the user's choice. */
 static char *choose_cpu(const struct fn_table *table)
 {
-	const char *chosen = getenv("PERF_CPUID"), *literals = NULL;
+	const char *chosen = fn_metrics__cpu, *literals = NULL;
 	const char *recorded = table->nr_cpus == 1 ? table->cpus[0] : NULL;
 	char *both;
 
 	if (!chosen && !recorded && table->nr_cpus)
-		fn_error("-M: these are sums of several kinds of CPUs (%s, %s): choose one with PERF_CPUID=",
-			 table->cpus[0], table->cpus[1]);
+		fn_err("-M: these are sums of several kinds of CPUs (%s, %s): choose one with PERF_CPUID=",
+		       table->cpus[0], table->cpus[1]);
 	else if (!chosen && !recorded)
-		fn_error("-M: the recording does not tell its CPU: choose one with PERF_CPUID=");
+		fn_err("-M: the recording does not tell its CPU: choose one with PERF_CPUID=");
 	if (!chosen)
 		return recorded ? strdup(recorded) : NULL;
 	if (recorded && !strchr(chosen, ' '))
@@ -944,7 +955,7 @@ static char *own_cpu(void)
 	double slots = tool_pmu__cpu_slots_per_cycle();
 
 	if (!id)
-		fn_error("-M: the CPU of this machine is not known: choose one with PERF_CPUID=, see perf list metric");
+		fn_err("-M: the CPU of this machine is not known: choose one with PERF_CPUID=, see perf list metric");
 	/* A metric needs the same events, however many slots there are. */
 	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, slots >= 1 ? slots : 1,
 			  smt_on()) < 0)
@@ -967,12 +978,12 @@ int fn_metrics__add_groups(struct fn_groups *groups, const char *names)
 		err = add_metric(groups, metrics.all[i]);
 	if (!err && !groups->nr) {
 		err = -ENOENT;
-		fn_error("-M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric",
-			 names);
+		fn_err("-M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric",
+		       names);
 	} else if (err == -E2BIG) {
-		fn_error("-M %s: another program has taken counters: try again", names);
+		fn_err("-M %s: another program has taken counters: try again", names);
 	} else if (err == -ENOMEM) {
-		fn_error("-M %s: not enough memory", names);
+		fn_err("-M %s: not enough memory", names);
 	}
 	metrics__exit(&metrics);
 	free(own);

@@ -306,6 +306,8 @@ void fn_text__print(struct fn_text *text, FILE *fp)
 			continue;
 		if (!column)
 			fprintf(fp, "%s%*s", cell->text, is_last ? 0 : pad, "");
+		else if (is_last && !*cell->text)
+			;	/* nothing to align */
 		else if (cell->color)
 			color_fprintf(fp, cell->color, " %*s%s", pad, "", cell->text);
 		else
@@ -376,7 +378,8 @@ static int add_cells(const struct fn_view *view, struct fn_text *text, char **la
 			err = fn_text__cell(text, fn_view__cell(column, value, buf),
 					    color_of(column, value));
 			if (!err && has_interval(view, i))
-				err = fn_text__cell(text, fn_view__interval(column, value, buf), NULL);
+				err = fn_text__cell(text, fn_view__interval(column, value, buf),
+						    NULL);
 		}
 	}
 	return err;

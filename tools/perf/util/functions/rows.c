@@ -237,8 +237,8 @@ u64 fn_rows__thread(struct fn_rows *rows, struct thread *thread)
 }
 
 /*
- * Memory without a file (.NET has its code in a memfd), or a file that perf inject --jit has made of
- * one function. Both have the PID in their names.
+ * Memory without a file (.NET has its code in a memfd), or a file that perf inject --jit has made
+ * of one function. Both have the PID in their names.
  */
 bool fn_dso__is_jit(const struct dso *dso)
 {
@@ -348,7 +348,8 @@ struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al,
 	if (!*row && fn_dso__is_jit(dso))
 		*row = jit_row(rows, dso, al->sym);
 	else if (!*row)
-		*row = fn_table__new_row(rows->table, al->sym->name, dso_path(dso), &al->sym->start);
+		*row = fn_table__new_row(rows->table, al->sym->name, dso_path(dso),
+					 &al->sym->start);
 	return *row;
 }
 
@@ -524,7 +525,8 @@ static struct fn_row *inlined_row(struct fn_rows *rows, struct addr_location *al
 		/* The last one is the function itself, whatever the debug information calls it. */
 		bool is_inlined = !list_is_last(&entry->list, &node->val);
 
-		if (add_frame(rows, al->map, is_inlined ? entry->symbol : al->sym, is_inlined, 0) < 0)
+		if (add_frame(rows, al->map, is_inlined ? entry->symbol : al->sym, is_inlined,
+			      0) < 0)
 			return NULL;
 	}
 	return frames_row(rows, FN_BY_SYMBOL, al, ip);

@@ -72,9 +72,9 @@ static double weigh(const struct fn_sample *sample)
 	struct fn_evsel *own = sample->own;
 	double period = sample->sample->period;
 
-	/* Without a period in the sample, only the counts tell which of the two has ended. */
-	if (window && !(attr->sample_type & PERF_SAMPLE_PERIOD) && sample->ends_interval &&
-	    own->member == 0 && own->sampler)
+	/* Without a period in the sample, only the counts tell. */
+	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
+	    sample->ends_interval && own->member == 0 && own->sampler)
 		period = sample->stream->counts[0];
 	if (!has_random_first(attr) || sample->place > 1)
 		return period;
@@ -84,8 +84,9 @@ static double weigh(const struct fn_sample *sample)
 		return period;
 	}
 	if (!attr->freq)
-		return attr->sample_period + (double)window * max(attr->alternative_sample_count, 1U);
-	/* Of a frequency, only the kernel knows the period from which it has drawn the first one. */
+		return attr->sample_period +
+		       (double)window * max(attr->alternative_sample_count, 1U);
+	/* Of a frequency, only the kernel knows the period that it has drawn the first one from. */
 	move_mean(&own->first, period);
 	return fmax(own->second ?: 2 * own->first, 1);
 }
@@ -103,11 +104,11 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	int err = sample->own->has_records && !sample->chain ?
 		  find_origin(session, sample, &origin) : 0;
 
-	if (err)
+	if (err || sample->is_outside)
 		return err;
 	sample->own->periods += weight;
 	sample->own->number++;
-	if ((origin == sample->row && sample->is_filtered) || !origin || sample->is_outside)
+	if ((origin == sample->row && sample->is_filtered) || !origin)
 		return 0;
 	table->stamp++;
 	for (unsigned int i = 0; !err && i < nr; i++) {
@@ -135,7 +136,9 @@ static double scale_of(const struct fn_evsel *own)
 /* Returns the part of the time in which an event that samples itself has counted. */
 static double stretch_of(const struct fn_evsel *own)
 {
-	return own->times[1] > 0 && own->times[0] > own->times[1] ? own->times[0] / own->times[1] : 1;
+	const double *times = own->times;
+
+	return times[1] > 0 && times[0] > times[1] ? times[0] / times[1] : 1;
 }
 
 /* Multiplies the sums of an event. */
@@ -175,7 +178,8 @@ static void add_to_common(struct common *common, const struct fn_evsel *own, boo
 	common->number += own->number;
 	common->stretch = stretch_of(own);
 	common->is_known |= scale > 0;
-	common->is_scarce |= attr->inherit && !is_random && (attr->freq || attr->sample_period > 1) &&
+	common->is_scarce |= attr->inherit && !is_random &&
+			     (attr->freq || attr->sample_period > 1) &&
 			     own->number < FEW_PER_THREAD * nr_tasks;
 }
 

@@ -52,8 +52,6 @@
 #include "functions.h"
 #include "text.h"
 
-#define EXAMPLE_EVENTS	"cycles,instructions,branch-misses"
-
 /* simpleperf has this period for events that do not sample. */
 #define NEVER		BIT_ULL(62)
 #define PLACES_BITS	12
@@ -174,26 +172,34 @@ static bool is_sampler(const struct evsel *evsel)
 	return own && (own->samples || (own->sampler && own->sampler->evsel == evsel));
 }
 
-/* Returns true if an event is one of AUX data, which has no samples, though they may be stripped. */
+static bool is_aux_pmu(const char *name)
+{
+	static const char *const pmus[] = {
+		"intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
+		if (strstarts(name, pmus[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if an event is one of AUX data, which has no samples; they may be stripped. */
 static bool is_of_aux(const struct fn_session *session, struct evsel *evsel)
 {
-	static const char *const pmus[] = { "intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt" };
 	const struct perf_env *env = &session->session->header.env;
-	const char *mapping = env->pmu_mappings, *name = evsel__name(evsel);
+	const char *mapping = env->pmu_mappings;
+	bool is_aux = is_aux_pmu(evsel__name(evsel));
 	char *colon;
 
 	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
 		unsigned long number = strtoul(mapping, &colon, 10);
 
-		if (number == evsel->core.attr.type && *colon)
-			name = colon + 1;
+		is_aux |= number == evsel->core.attr.type && *colon && is_aux_pmu(colon + 1);
 		mapping += strlen(mapping) + 1;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
-		if (strstarts(name, pmus[i]))
-			return evsel->core.attr.type >= PERF_TYPE_MAX;
-	}
-	return false;
+	return is_aux && evsel->core.attr.type >= PERF_TYPE_MAX;
 }
 
 /* An event that perf inject has made of AUX data: its samples have periods, and it has none. */
@@ -205,13 +211,20 @@ static bool is_synthesized(struct evsel *evsel)
 	       !has_counts(evsel) && evsel->core.nr_members <= 1 && evsel__is_group_leader(evsel);
 }
 
+/* Returns true if an event ends the intervals of its group. */
+static bool ends_intervals(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
+}
+
 /* Returns true if the samples of an event tell how often it has happened. */
 static bool has_periods(const struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
-	if (is_tracepoint(evsel) || attr->sample_period >= NEVER ||
-	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD)) || is_of_aux(session, evsel))
+	/* Without a period, the counts of the group tell. */
+	if (is_tracepoint(evsel) || attr->sample_period >= NEVER || is_of_aux(session, evsel) ||
+	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD) && !ends_intervals(evsel)))
 		return false;
 	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_DUMMY ||
 						 attr->config == PERF_COUNT_SW_BPF_OUTPUT))
@@ -219,19 +232,16 @@ static bool has_periods(const struct fn_session *session, struct evsel *evsel)
 	return attr->sample_period || is_synthesized(evsel);
 }
 
-/* Returns true if an event ends the intervals of its group. */
-static bool ends_intervals(struct evsel *evsel)
-{
-	return evsel__is_group_leader(evsel) && has_counts(evsel) && evsel->core.attr.sample_period;
-}
-
 /* Returns true if the samples of an event count: for windows, those of the leader tell shares. */
 static bool wants_samples(const struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
+	const struct fn_evsel *own = evsel->priv;
+	const bool is_leading = ends_intervals(evsel) ||
+				(own && own->sampler && own->sampler->evsel == evsel);
 
 	return source != &fn_branches && has_periods(session, evsel) &&
-	       (source != &fn_windows || ends_intervals(evsel));
+	       (source != &fn_windows || is_leading);
 }
 
 static bool takes_samples(const struct fn_session *session, struct evsel *evsel)
@@ -244,7 +254,7 @@ static int refuse(struct fn_session *session, struct evsel *evsel, const char *r
 {
 	char *name = function_text__printable(evsel__name(evsel));
 
-	fn_error("%s %s", name ?: "an event", reason);
+	fn_err("%s %s", name ?: "an event", reason);
 	free(name);
 	session->is_refused = true;
 	return -EINVAL;
@@ -295,8 +305,8 @@ static bool has_records(const struct fn_session *session, struct evsel *evsel)
 	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
 	const char *by = session->options->by;
 
-	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) && has_periods(session, evsel) &&
-	       attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) &&
+	       has_periods(session, evsel) && attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
 	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
 	       !evsel__has_branch_callstack(evsel) &&
 	       (!levels || ((attr->exclude_user || levels & PERF_SAMPLE_BRANCH_USER) &&
@@ -345,7 +355,7 @@ static bool all_have_records(const struct fn_session *session, struct evsel *evs
 	return found;
 }
 
-/* Returns the name of an event: that of what it counts, unless another one counts something else. */
+/* Returns the name of what an event counts, unless another one of it counts something else. */
 static char *name_event(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
@@ -449,7 +459,8 @@ static void set_limit(struct fn_sampler *sampler)
 	 * to be at most a quarter of it. An interval that is as short as a window is as useful,
 	 * whichever of the two it was.
 	 */
-	const u64 period = attr->freq ? 4 * min_t(u64, window, UINT64_MAX / 4) : attr->sample_period;
+	const u64 period = attr->freq ? 4 * min_t(u64, window, UINT64_MAX / 4) :
+					attr->sample_period;
 	u64 longest = window + min(jitter_of(attr->jitter_alternate_period, window),
 				   UINT64_MAX - window);
 	u64 shortest = period - jitter_of(attr->jitter_alternate_period, period);
@@ -714,7 +725,7 @@ static const struct known_thread *find_thread(struct fn_session *session, struct
 		return known;
 	thread = machine__findnew_thread(machine, sample->pid, sample->tid);
 	if (!thread) {
-		fn_error("a sample has no thread: the file is damaged, record again");
+		fn_err("a sample has no thread: the file is damaged, record again");
 		session->is_refused = true;
 		return NULL;
 	}
@@ -894,11 +905,23 @@ static int add_times(struct fn_session *session, const struct fn_sample *sample)
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
 static int finish(struct fn_session *session, u64 lost);
 
+static void restart_event(struct fn_evsel *own)
+{
+	if (!own)
+		return;
+	own->periods = 0;
+	own->number = 0;
+	memset(own->times, 0, sizeof(own->times));
+	if (own->sampler)
+		memset(own->sampler->times, 0, sizeof(own->sampler->times));
+}
+
 /* Passes on the table of a span, and begins the next one without sums. */
 static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_table *own)
 {
 	const struct fn_options *options = session->options;
 	int err = finish(session, lost);
+	struct evsel *evsel;
 	const char *reason;
 
 	fn_table__init(own);
@@ -910,8 +933,12 @@ static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_ta
 		err = options->take(options->data, own, session->begin, end);
 	fn_table__clear(&session->span);
 	fn_paths__restart(session->paths);
+	fn_streams__restart(session->streams);
+	evlist__for_each_entry(session->session->evlist, evsel)
+		restart_event(evsel->priv);
 	session->told_lost = lost;
 	session->throttled = 0;
+	session->nr_tasks = 0;
 	return err;
 }
 
@@ -923,7 +950,7 @@ static int end_span(struct fn_session *session, u64 lost)
 	const char *reason = err ? NULL : fn_table__add(session->table, &own);
 
 	if (reason) {
-		fn_error("cannot add up the intervals: %s", reason);
+		fn_err("cannot add up the intervals: %s", reason);
 		err = -EINVAL;
 	}
 	fn_table__exit(&own);
@@ -1009,7 +1036,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	int err = 0;
 
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
-		fn_error("deferred call chains are not supported: record without ',defer' in --call-graph");
+		fn_err("deferred call chains are not supported: record without ',defer' in --call-graph");
 		session->is_refused = true;
 		return -EINVAL;
 	}
@@ -1028,6 +1055,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	if (!thread)
 		return -EINVAL;
 	own.thread = thread->number;
+	own.is_outside = is_outside(session, sample);
 	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
 	err = refuse_values(session, evsel, err) ?: add_times(session, &own);
@@ -1047,7 +1075,6 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	own.is_filtered = place->is_filtered || own.is_foreign;
 	/* The stream of a CPU has intervals of several threads. */
 	own.is_foreign |= evsel->core.attr.inherit && thread->is_filtered;
-	own.is_outside = is_outside(session, sample);
 	own.is_nowhere = place->is_nowhere;
 	if (!err && session->options->annotate && !own.is_filtered && !own.is_outside)
 		err = annotate_sample(&own, place);
@@ -1061,7 +1088,7 @@ static int take_sample(const struct perf_tool *tool, union perf_event *event,
 	int err = add_sample(session, sample->evsel, event, sample, machine);
 
 	if (err == -ENOMEM && !session->is_refused) {
-		fn_error("not enough memory");
+		fn_err("not enough memory");
 		session->is_refused = true;
 	}
 	if (!session->is_refused)
@@ -1370,7 +1397,7 @@ static int finish(struct fn_session *session, u64 lost)
 	if (!err && !session->options->is_due)
 		err = machine__for_each_dso(&session->session->machines.host, add_build, table);
 	if (err)
-		fn_error("cannot make the table: not enough memory");
+		fn_err("cannot make the table: not enough memory");
 	return err;
 }
 
@@ -1478,7 +1505,8 @@ static bool is_newer(const struct fn_session *session)
 {
 	/* Features from 128 on are those of simpleperf. */
 	return session->is_newer || session->session->has_unknown ||
-	       find_next_bit(session->session->header.adds_features, 128, HEADER_LAST_FEATURE) < 128;
+	       find_next_bit(session->session->header.adds_features, 128,
+			     HEADER_LAST_FEATURE) < 128;
 }
 
 static int refuse_newer(const struct fn_session *session)
@@ -1486,8 +1514,8 @@ static int refuse_newer(const struct fn_session *session)
 	const char *recorded = session->session->header.env.version;
 	char *version = recorded ? function_text__printable(recorded) : NULL;
 
-	fn_error("%s: written by a newer perf%s%s: read it with that one", session->name,
-		 version ? ", version " : "", version ?: "");
+	fn_err("%s: written by a newer perf%s%s: read it with that one", session->name,
+	       version ? ", version " : "", version ?: "");
 	free(version);
 	return -EINVAL;
 }
@@ -1499,21 +1527,21 @@ static bool refuse_kinds(const struct fn_session *session)
 	const struct fn_source *source = session->options->source;
 
 	if (!session->has_set && (is_empty ? session->has_aux : !session->has_event)) {
-		fn_error("%s: only %s counts: record with perf functions record, or -e " EXAMPLE_EVENTS,
-			 session->name, is_empty ?
-			 "AUX data (intel_pt, arm_spe), which has no" :
-			 "tracepoints, which have no");
+		fn_err("%s: only %s counts: record with perf functions record, or -e cycles,instructions,branch-misses",
+		       session->name, is_empty ?
+		       "AUX data (intel_pt, arm_spe), which has no" :
+		       "tracepoints, which have no");
 		return true;
 	}
 	if (source == &fn_branches && !session->paths) {
-		fn_error("%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
-			 session->name);
+		fn_err("%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
+		       session->name);
 		return true;
 	}
 	if (!session->has_set || (source == &fn_windows && !session->nr_samplers)) {
-		fn_error("%s: no counter group%s: record with perf functions record, or -e " EXAMPLE_EVENTS,
-			 session->name, source == &fn_windows ? "" :
-			 ", and no event that samples by itself and tells its period");
+		fn_err("%s: no counter group%s: record with perf functions record, or -e cycles,instructions,branch-misses",
+		       session->name, source == &fn_windows ? "" :
+		       ", and no event that samples by itself and tells its period");
 		return true;
 	}
 	return false;
@@ -1548,11 +1576,18 @@ static int process(struct fn_session *session)
 	}
 	if (symbol__init(&perf->header.env) < 0)
 		return -1;
+	/* perf takes a function f for an address, and no name. */
+	if (symbol_conf.sym_list_str) {
+		strlist__delete(symbol_conf.sym_list);
+		symbol_conf.sym_list = strlist__new(symbol_conf.sym_list_str, NULL);
+		if (!symbol_conf.sym_list)
+			return -ENOMEM;
+	}
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, perf, &session->ranges, &session->range_size,
 					&session->range_num) < 0) {
-		fn_error("cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
-			 options->time);
+		fn_err("cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2",
+		       options->time);
 		return -1;
 	}
 	err = is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
@@ -1560,15 +1595,15 @@ static int process(struct fn_session *session)
 	if (session->is_refused)
 		return -EINVAL;
 	if (err == -ENOMEM) {
-		fn_error("%s: not enough memory", session->name);
+		fn_err("%s: not enough memory", session->name);
 		return err;
 	}
 	if ((err && !is_cut(perf) && is_newer(session)) || perf->has_unknown)
 		return refuse_newer(session);
 	/* If perf record was killed, top has what came before. */
 	if (err || (perf->is_cut && !options->is_due)) {
-		fn_error("%s: cannot be read to its end: the %s is cut short or damaged, record again",
-			 session->name, perf_data__is_pipe(perf->data) ? "pipe" : "file");
+		fn_err("%s: cannot be read to its end: the %s is cut short or damaged, record again",
+		       session->name, perf_data__is_pipe(perf->data) ? "pipe" : "file");
 		return -EINVAL;
 	}
 	/* A live recording may end before the first sample. */
@@ -1586,6 +1621,7 @@ static void note_turns(const struct fn_session *session)
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		const struct fn_evsel *own = evsel->priv;
 		const double *times = NULL;
+		bool has_group;
 		double part;
 		char *event;
 
@@ -1600,12 +1636,12 @@ static void note_turns(const struct fn_session *session)
 		part = times && times[0] > 0 && times[1] > 0 ? times[1] / times[0] : 1;
 		if (part > 1 / 1.005)
 			continue;
+		has_group = evsel->core.nr_members > 1 && own->sampler &&
+			    own->sampler->set->is_complete;
 		event = function_text__printable(evsel__name(evsel));
 		fn_warn("%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
 			session->name, event ?: "an event",
-			evsel->core.nr_members > 1 && own->sampler && own->sampler->set->is_complete ?
-			" with its group" : "",
-			100 * part);
+			has_group ? " with its group" : "", 100 * part);
 		free(event);
 	}
 	if (nr_alone > LEAST_COUNTERS)
@@ -1766,7 +1802,7 @@ int fn_session__read(const char *path, const struct fn_options *options, struct 
 	int err;
 
 	if (!session) {
-		fn_error("%s: not enough memory", options->name ?: path);
+		fn_err("%s: not enough memory", options->name ?: path);
 		return -ENOMEM;
 	}
 	session->name = options->name ?: path;
@@ -1811,13 +1847,18 @@ void fn_sessions__delete(struct fn_session *sessions)
 	}
 }
 
+static bool has_name(const struct dso *dso, const char *path)
+{
+	return !strcmp(function_text__base_name(path),
+		       function_text__base_name(dso__long_name(dso)));
+}
+
 static struct row_symbol *find_symbol(struct fn_session *session, const struct fn_row *row)
 {
 	struct row_symbol *symbol = session->symbols;
 
 	while (symbol && (!strstr(row->symbol, symbol->ms.sym->name) ||
-			  strcmp(function_text__base_name(row->dso),
-				 function_text__base_name(dso__long_name(map__dso(symbol->ms.map)))) ||
+			  !has_name(map__dso(symbol->ms.map), row->dso) ||
 			  (row->has_address && row->address != symbol->ms.sym->start) ||
 			  !symbol__annotation(symbol->ms.sym)->src))
 		symbol = symbol->next;

@@ -28,7 +28,7 @@
 struct fn_counter {
 	u64 id;
 	struct fn_counter *leader;	/* of its group, maybe itself; NULL: not known */
-	u64 throttled;			/* the last record of throttling, of a leader: in the group */
+	u64 throttled;			/* the last record of it, or in a leader's group */
 	bool is_still;			/* it is throttled, while its leader samples */
 	u32 thread;			/* with which it ends, if that was throttled; else 0 */
 	unsigned int nr_still;		/* number of members that are */
@@ -208,7 +208,8 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 {
 	const unsigned int nr = sampler ? sampler->nr : 1;
 	const unsigned int nr_events = sampler && sampler->set ? sampler->set->nr_events : 0;
-	struct fn_stream *stream = zalloc(sizeof(*stream) + (5 * nr + nr_events) * sizeof(u64) + nr);
+	struct fn_stream *stream = zalloc(sizeof(*stream) + nr +
+					  (5 * nr + nr_events) * sizeof(u64));
 
 	if (!stream)
 		return NULL;
@@ -397,13 +398,20 @@ static int read_group(struct fn_streams *streams, struct fn_stream *stream, stru
 {
 	const u64 read_format = sample->evsel->core.attr.read_format;
 	const bool is_first = !stream->counted[sample->own->member];
+	const size_t size = stream->sampler->nr * sizeof(u64);
+	u64 counted[FN_MOST_EVENTS];
 	int err;
 
 	if (!fn_sample__has_values(event, sample->sample, read_format))
 		return -EINVAL;
+	if (sample->is_outside)
+		memcpy(counted, stream->counted, size);
 	err = read_values(streams, stream, evlist, read_format, sample->sample);
 	if (err)
 		return err;
+	/* What was counted outside of the spans of time is not to be sampled. */
+	for (unsigned int i = 0; sample->is_outside && i < stream->sampler->nr; i++)
+		stream->before[i] += stream->counted[i] - counted[i];
 	if (stream->ids[0] != stream->id)
 		return -EINVAL;
 	if (is_first)
@@ -441,7 +449,8 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 	err = attr->read_format & PERF_FORMAT_GROUP ?
 	      read_group(streams, stream, evlist, event, sample) : read_one(stream, sample);
 	/* Members may have counted while the leader was throttled. */
-	sample->is_broken = stream->seen <= streams->lost || stream->seen <= stream->leader->throttled ||
+	sample->is_broken = stream->seen <= streams->lost ||
+			    stream->seen <= stream->leader->throttled ||
 			    (stream->leader->nr_still && has_still_member(streams, stream));
 	return err;
 }
@@ -494,8 +503,8 @@ int fn_streams__for_each(struct fn_streams *streams,
 }
 
 /*
- * Forgets the streams that had no sample since the call before, so that threads that have ended take
- * no memory. If a thread goes on, its next interval is unknown, like its first one.
+ * Forgets the streams that had no sample since the call before, so that threads that have ended
+ * take no memory. If a thread goes on, its next interval is unknown, like its first one.
  */
 void fn_streams__forget_idle(struct fn_streams *streams)
 {
@@ -512,6 +521,18 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 	}
 	memset(streams->recent, 0, sizeof(streams->recent));
 	streams->looked = streams->now;
+}
+
+static int restart_count(void *data __maybe_unused, struct fn_stream *stream)
+{
+	if (stream->sampler)
+		memcpy(stream->before, stream->counted, stream->sampler->nr * sizeof(u64));
+	return 0;
+}
+
+void fn_streams__restart(struct fn_streams *streams)
+{
+	fn_streams__for_each(streams, restart_count, NULL);
 }
 
 static int begin_count(void *data __maybe_unused, struct fn_stream *stream)

@@ -180,9 +180,9 @@ int fn_table__write_sums(const char *path, const struct fn_table *table)
 	else
 		err = replace(path, &st, table);
 	if (err == -EROFS)
-		fn_error("%s: is read-only: name another file, or make it writable", path);
+		fn_err("%s: is read-only: name another file, or make it writable", path);
 	else if (err)
-		fn_error("%s: %s: name another file", path, strerror(-err));
+		fn_err("%s: %s: name another file", path, strerror(-err));
 	return err;
 }
 

@@ -278,7 +278,8 @@ struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source 
 	set->total = zalloc(sums_size(set));
 	set->windows = zalloc(sums_size(set));
 	set->longs = zalloc(sums_size(set));
-	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set : NULL;
+	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set :
+											    NULL;
 }
 
 static struct fn_set *find_set(const struct fn_table *table, const struct fn_source *source,
@@ -415,7 +416,7 @@ static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *
 
 	table->allocated += sums_size(set);
 	if (table->allocated > MOST_MEMORY) {
-		fn_error("the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
+		fn_err("the sums of all rows would take more than 4 GB: choose fewer rows (--by dso, --by comm), or record fewer events");
 		return NULL;
 	}
 	if (nr > row->nr_sums) {
@@ -701,6 +702,21 @@ static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
 	return false;
 }
 
+/* Returns true if a table has a set, or one of the source with more events, or with less. */
+static bool has_set(const struct fn_table *table, const struct fn_set *set)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *other = table->sets[i];
+		unsigned int nr = 0;
+
+		for (unsigned int j = 0; other->source == set->source && j < set->nr_events; j++)
+			nr += fn_set__find(other, set->events[j].name) >= 0;
+		if (nr && nr == min(set->nr_events, other->nr_events))
+			return true;
+	}
+	return false;
+}
+
 /* A group without samples is not in a table, so one table may have more groups than the other. */
 static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 {
@@ -712,11 +728,11 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 	for (unsigned int i = 0; i < less->nr_sets; i++) {
 		const struct fn_set *set = less->sets[i];
 
-		if (!set->is_dropped && !find_set(more, set->source, set->events, set->nr_events))
+		if (!set->is_dropped && !has_set(more, set))
 			return "it has other events or sources (name one with all groups first)";
 	}
 	if (differ_by_vendor(a, b))
-		return "an event of the same name counts something else on the CPU of another vendor";
+		return "an event of one name counts something else on the CPU of another vendor";
 	return NULL;
 }
 
@@ -791,8 +807,8 @@ static int add_table(struct fn_table *table, const struct fn_table *other)
 	}
 	for (size_t i = 0; !err && i < other->nr_rows; i++) {
 		const struct fn_row *from = other->rows[i];
-		struct fn_row *row = fn_table__findnew_row(table, from->symbol, from->dso,
-							   from->has_address ? &from->address : NULL);
+		const u64 *address = from->has_address ? &from->address : NULL;
+		struct fn_row *row = fn_table__findnew_row(table, from->symbol, from->dso, address);
 
 		err = row ? add_row(table, row, from, sets) : -ENOMEM;
 	}

@@ -89,7 +89,7 @@ struct fn_top {
 	struct fn_top_options options;
 	pid_t child;		/* perf record */
 	int control;		/* its control pipe */
-	int event;		/* the main thread has something to say */
+	int event;		/* all has ended */
 	int signals;
 	int keys;		/* the keyboard, -1: none */
 	bool has_screen;
@@ -102,8 +102,6 @@ struct fn_top {
 	bool is_zeroed;		/* what comes next is older */
 	bool has_news;		/* since the table before */
 	bool is_unreadable;	/* what perf record writes */
-	bool is_unable;		/* to add up the sums */
-	bool has_ended;
 
 	struct fn_table total;
 	u64 begin, end;
@@ -191,8 +189,7 @@ static int add_table(struct fn_table *table, const struct fn_table *part)
 	const char *reason = fn_table__add(table, part);
 
 	if (reason)
-		fn_error("top cannot go on: %s: start it again, with a shorter --last if it has run for long",
-			 reason);
+		fn_err("top cannot go on: %s: start it again, with a shorter --last", reason);
 	return reason ? -EINVAL : 0;
 }
 
@@ -253,7 +250,7 @@ int fn_top__take(void *data, struct fn_table *table, u64 begin, u64 end)
 	if (!top->is_zeroed) {
 		top->has_news |= !fn_table__is_empty(table);
 		err = add_slice(top, table, begin, end);
-		top->is_unable = err;
+		top->is_unreadable |= err;
 	}
 	top->is_zeroed = false;
 	mutex_unlock(&top->mutex);
@@ -302,19 +299,27 @@ static bool lacks_chosen(const struct fn_top *top)
 	return top->options.filter && top->end && fn_table__is_empty(&top->total);
 }
 
+static double count(const struct fn_table *table, const struct fn_source *source)
+{
+	double nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->source == source && !table->sets[i]->is_hidden)
+			nr += table->sets[i]->total->number;
+	}
+	return nr;
+}
+
 /* Prints the line above the table. */
 static void print_status(const struct fn_top *top, FILE *fp)
 {
 	const struct fn_table *table = &top->total;
-	const char *what = "windows";
-	double nr = 0;
+	const struct fn_source *source = &fn_samples;
+	double nr = count(table, source);
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->is_hidden)
-			continue;
-		nr += table->sets[i]->total->number;
-		if (table->sets[i]->source != &fn_windows)
-			what = "samples";
+	for (int i = 0; !nr && fn_sources[i]; i++) {
+		source = fn_sources[i];
+		nr = count(table, source);
 	}
 	fprintf(fp, REVERSE "perf functions top: ");
 	if (lacks_chosen(top))
@@ -323,7 +328,7 @@ static void print_status(const struct fn_top *top, FILE *fp)
 		fprintf(fp, "no samples yet");
 	else
 		fprintf(fp, "%.1f s, %.0f %s", (top->end - top->begin) / (double)NSEC_PER_SEC, nr,
-			what);
+			source->title);
 	if (nr && top->options.filter)
 		fprintf(fp, " by --%s", top->options.filter);
 	if (table->lost)
@@ -684,12 +689,12 @@ static int keep_time(struct fn_top *top)
 		return milliseconds_to(end, now);
 	if (top->is_stopping) {
 		end_child(top, SIGKILL);
-		if (top->text) {
-			top->err = -ETIMEDOUT;
-			function_error_of_output(ETIMEDOUT);
-			zfree(&top->text);
-		}
-		return -1;
+		if (!top->text)
+			return -1;
+		top->err = -ETIMEDOUT;
+		function_error_of_output(ETIMEDOUT);
+		zfree(&top->text);
+		return 0;
 	}
 	if (now >= top->next_word)
 		send_word(top, now);
@@ -700,26 +705,11 @@ static int keep_time(struct fn_top *top)
 	return milliseconds_to(min(top->next_word, top->next_table), now);
 }
 
-static void read_event(struct fn_top *top, bool *has_ended)
-{
-	bool is_unreadable;
-	u64 number;
-
-	if (read(top->event, &number, sizeof(number)) < 0)
-		return;
-	mutex_lock(&top->mutex);
-	*has_ended = top->has_ended;
-	is_unreadable = top->is_unreadable;
-	mutex_unlock(&top->mutex);
-	/* Nobody reads what perf record writes. */
-	if (is_unreadable && !top->is_stopping)
-		stop_and_show(top);
-}
-
 static void *show_tables(void *data)
 {
 	struct fn_top *top = data;
 	bool has_ended = false;
+	u64 number;
 
 	top->next_word = rdclock();
 	top->next_table = top->next_word + top->options.delay * NSEC_PER_SEC;
@@ -739,8 +729,7 @@ static void *show_tables(void *data)
 			continue;
 		if (fds[3].revents)
 			write_part(top);
-		if (fds[0].revents)
-			read_event(top, &has_ended);
+		has_ended |= fds[0].revents && read(top->event, &number, sizeof(number)) > 0;
 		/* First the keys: after a signal that stops this process, a shell may read them. */
 		if (fds[2].revents)
 			read_keys(top, fds[2].revents);
@@ -755,19 +744,6 @@ static void *show_tables(void *data)
 /*
  * perf record
  */
-
-static void run_child(struct fn_top *top, int out, const sigset_t *mask)
-{
-	const struct fn_top_options *options = &top->options;
-
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	close(top->control);
-	if (dup2(out, STDOUT_FILENO) < 0)
-		exit(EXIT_FAILURE);
-	close(out);
-	exit(options->record(options->data, fileno(top->said), top->has_screen));
-}
 
 static int start_child(struct fn_top *top, const int control[2], const sigset_t *mask)
 {
@@ -784,8 +760,14 @@ static int start_child(struct fn_top *top, const int control[2], const sigset_t 
 	if (top->child < 0)
 		return -errno;
 	if (!top->child) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		close(top->control);
+		if (dup2(data[1], STDOUT_FILENO) < 0)
+			exit(EXIT_FAILURE);
 		close(data[0]);
-		run_child(top, data[1], mask);
+		close(data[1]);
+		exit(top->options.record(top->options.data, fileno(top->said), top->has_screen));
 	}
 	close(data[1]);
 	/* perf reads pipes from there only. */
@@ -819,12 +801,12 @@ static int wait_for_child(struct fn_top *top)
 			return -1;
 	}
 	top->child = 0;		/* its number may be that of another process soon */
-	if (top->is_stopping)
+	if (top->is_stopping || top->is_unreadable)
 		return 0;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	fn_error("top has ended, because perf record was killed: %s: start it again",
-		 strsignal(WTERMSIG(status)));
+	fn_err("top has ended, because perf record was killed: %s: start it again",
+	       strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
 }
 
@@ -878,24 +860,14 @@ static int begin(struct fn_top *top, const int control[2])
 	return start_child(top, control, &before);
 }
 
-static void tell(struct fn_top *top, bool *what)
-{
-	const u64 one = 1;
-
-	mutex_lock(&top->mutex);
-	*what = true;
-	mutex_unlock(&top->mutex);
-	if (write(top->event, &one, sizeof(one)) < 0)
-		pr_debug("no wakeup: %m\n");
-}
-
 static void cannot_start(int err)
 {
-	fn_error("cannot start: %s: `ulimit -a` shows the limits", strerror(-err));
+	fn_err("cannot start: %s: `ulimit -a` shows the limits", strerror(-err));
 }
 
 static int read_all(struct fn_top *top)
 {
+	const u64 one = 1;
 	siginfo_t info;
 	pthread_t thread;
 	int err;
@@ -921,12 +893,14 @@ static int read_all(struct fn_top *top)
 	debug_set_file(top->notes);
 	/* This closes stdin. A file that the other thread opens may then have its number. */
 	err = top->options.read(top->options.data, top);
-	if (err && !has_failed(top))
-		tell(top, &top->is_unreadable);
-	/* The other thread ends perf record. */
+	/* Nobody reads what perf record writes. */
+	top->is_unreadable |= err && !has_failed(top);
+	if (top->is_unreadable)
+		end_child(top, SIGINT);
 	while (waitid(P_PID, top->child, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
-	tell(top, &top->has_ended);
+	if (write(top->event, &one, sizeof(one)) < 0)
+		pr_debug("no end: %m\n");
 	pthread_join(thread, NULL);
 	restore_terminal();
 	debug_set_file(stderr);
@@ -951,7 +925,7 @@ int fn_top__run(const struct fn_top_options *options, const int control[2])
 	print_said(&top);
 	fclose(top.notes);
 	/* A recording that the user has ended may be cut. */
-	if (top.is_stopping && !top.is_unreadable && !top.is_unable)
+	if (top.is_stopping && !top.is_unreadable)
 		read_err = 0;
 	/* If perf record has failed, it has said why. */
 	if (err || (read_err && !status))

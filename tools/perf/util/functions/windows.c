@@ -2,14 +2,14 @@
 /*
  * Windows: intervals of a group that begin and end in one function and thread.
  *
- * - With alternate periods an interval is a window if it is nearer to the longest window than to the
- *   shortest long interval. Without, each one is a window.
+ * - With alternate periods an interval is a window if it is nearer to the longest window than to
+ *   the shortest long interval. Without, each one is a window.
  * - Nothing may be throttled or lost in it, and no other event of the group may have sampled. A
  *   sample at address 0 is in no known function.
  * - Windows of a burst in one function are adjacent and so not independent: they are one
  *   observation.
- * - With call chains, a window counts for all functions that were on the stack from its start to its
- *   end: those of the frames that both chains have in common, from the root on.
+ * - With call chains, a window counts for all functions that were on the stack from its start to
+ *   its end: those of the frames that both chains have in common, from the root on.
  * - All windows and all long intervals, in whatever function, tell what the interrupt adds that
  *   begins each.
  */
@@ -226,8 +226,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
 	    (!is_window || counts_here))
-		fn_sums__observe(sampler->set, is_window ? sampler->set->windows : sampler->set->longs,
-				 counts, 1);
+		fn_sums__observe(sampler->set, is_window ? sampler->set->windows :
+				 sampler->set->longs, counts, 1);
 	if (!err && sample->chain)
 		err = copy_chain(&stream->last_chain, sample->chain);
 	stream->last_row = sample->is_nowhere ? NULL : sample->row;
@@ -237,7 +237,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 }
 
 /*
- * Scales the sums of groups that took turns on the counters to the time in which they were to count.
+ * Scales the sums of groups that took turns on the counters to the time in which they should count.
  * Where windows are only a part of what was counted, they are as good without it.
  */
 void fn_windows__stretch(struct fn_session *session, struct evlist *evlist)

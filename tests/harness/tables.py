@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads what `perf functions report -j` prints, in a form that is short to test."""
+
+import json
+from typing import Any
+
+
+def flat(text: str) -> dict[str, Any]:
+    """The object, with the values of a function as numbers, and beside them their intervals.
+
+    windows: the numbers of windows ("matched") and of observations ("samples").
+    """
+    table = json.loads(text)
+    for row in table["functions"]:
+        values = {name: value or {} for name, value in row["metrics"].items()}
+        row["metrics"] = {name: value.get("value") for name, value in values.items()}
+        row["errors"] = {name: value.get("error") for name, value in values.items()}
+        row["intervals"] = {
+            name: [value["low"], value["high"]] if value.get("low") is not None else None
+            for name, value in values.items()
+        }
+        row["weak"] = [name for name, value in values.items() if value.get("mark") == "weak"]
+        row["rough"] = [name for name, value in values.items() if value.get("mark") == "rough"]
+        row["doubts"] = {name: value.get("doubt") for name, value in values.items()}
+        seen = row["observations"]
+        row["windows"] = {
+            "matched": seen.get("windows", 0),
+            "samples": seen.get("windows", max(seen.values(), default=0)),
+        }
+        row["events"] = {
+            name: {"count": event["value"], "variance": (event.get("error") or 0) ** 2}
+            for name, event in row["events"].items()
+            if event
+        }
+    return table
