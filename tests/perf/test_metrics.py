@@ -527,9 +527,9 @@ class Record(unittest.TestCase):
             "nops",
             env={"PERF_CPUID": N2},
         )["functions"]
-        self.assertAlmostEqual(row["metrics"]["ipc"], 1, 2)
+        self.assertAlmostEqual(row["metrics"]["ipc"]["value"], 1, 2)
         for name in ("frontend_stalled_cycles", "backend_stalled_cycles", "branch_mpki"):
-            self.assertEqual(row["metrics"][name], 0)
+            self.assertEqual(row["metrics"][name]["value"], 0)
 
 
 if __name__ == "__main__":
