@@ -100,7 +100,7 @@ class Program(NamedTuple):
         paths = [self.folder / f"{side}-{place}.sums" for place in range(number)]
         for path in paths:
             numbers = self.run(draw, **options)
-            path.write_text(sums([(name, "/prog", "-", numbers[name]) for name in numbers]))
+            path.write_text(sums([(name, "/prog", "-", own) for name, own in numbers.items()]))
         return paths
 
 

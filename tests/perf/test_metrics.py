@@ -283,7 +283,7 @@ class Parts(unittest.TestCase):
     """The first levels of top-down analysis, whose parts a page can open."""
 
     def test_skylake(self):
-        """A function waits for memory, another one for the decoder; both columns have their parts."""
+        """A function waits for memory, another one for the decoder; columns name their parts."""
         counts = SLOTS | STALLS
         names = [CYCLES, *(named(event, 0x900 + len(event)) for event in counts)]
         flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
@@ -527,6 +527,6 @@ class Record(unittest.TestCase):
             "nops",
             env={"PERF_CPUID": N2},
         )["functions"]
-        self.assertAlmostEqual(row["metrics"]["ipc"], 1, 2)
+        self.assertAlmostEqual(row["metrics"]["ipc"]["value"], 1, 2)
         for name in ("frontend_stalled_cycles", "backend_stalled_cycles", "branch_mpki"):
-            self.assertEqual(row["metrics"][name], 0)
+            self.assertEqual(row["metrics"][name]["value"], 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import Recording
+from tests.harness.runs import rows_of
 from tests.harness.tables import flat
 
 DATA = CHECK / "names"
@@ -340,9 +341,9 @@ class Inputs(unittest.TestCase):
         for end in ".data", ".sums":
             inputs = [path.with_suffix(end) for path in self.pair(MISSES)]
             sides = "--before", *inputs[:1] * 3, "--after", *inputs[1:] * 3
-            found, said = report(*sides)
-            self.assertRegex(said, "the CPU before is Intel's and the one after Arm's")
-            for row in found["functions"]:
+            done = run(PERF, "functions", "report", "-j", *sides, stderr=-1)
+            self.assertRegex(done.stderr, "the CPU before is Intel's and the one after Arm's")
+            for row in rows_of(done):
                 own = row["metrics"]
                 self.assertEqual(own["CPI"]["change"], 0)
                 for title in set(own) & {"CM/KI", "%L1DM", "%LLM"}:

@@ -794,30 +794,34 @@ static const char *parse_limit(struct limit *limit, const char *text)
 	return *end && *end != ',' ? NULL : end + (*end == ',');
 }
 
-/* Returns why no change can be beyond a limit, NULL if one can. */
-static const char *refuse_limit(const struct comparison *comparison, const struct limit *limit)
+/* Returns true if changes can be beyond a limit, else prints why not. */
+static bool check_limit(const struct comparison *comparison, const struct limit *limit)
 {
 	const struct fn_columns *before = &comparison->sides[BEFORE].all.columns;
 	const struct fn_columns *after = &comparison->sides[AFTER].all.columns;
-	int old = fn_columns__find(before, limit->text, limit->length);
-	int new = fn_columns__find(after, limit->text, limit->length);
-	static char reason[160];
+	const int old = fn_columns__find(before, limit->text, limit->length);
+	const int new = fn_columns__find(after, limit->text, limit->length);
+	const char *text = limit->text;
 
 	if (comparison->has_other_vendor)
-		return "the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor";
-	if (old < 0 || new < 0)
-		return old < 0 ? "the runs before have no value of it: record the same events before and after, for long enough" :
-				 "the runs after have no value of it: record the same events before and after, for long enough";
-	if (after->columns[new].is_count)
-		return "a number has no 95 % interval: take another column";
-	if (before->columns[old].source != after->columns[new].source) {
-		scnprintf(reason, sizeof(reason), "values before come from %s, those after from %s: record both alike, or choose a --source that both have",
-			  before->columns[old].source->name, after->columns[new].source->name);
-		return reason;
-	}
-	if (!comparison->has_several_runs && !comparison->options->single_run)
-		return "one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run";
-	return NULL;
+		fn_error("--fail-on %.*s: the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor",
+			 limit->length, text);
+	else if (old < 0 || new < 0)
+		fn_error("--fail-on %.*s: the runs %s have no value of it: record the same events before and after, for long enough",
+			 limit->length, text, side_names[old < 0 ? BEFORE : AFTER]);
+	else if (after->columns[new].is_count)
+		fn_error("--fail-on %.*s: a number has no 95 %% interval: take another column",
+			 limit->length, text);
+	else if (before->columns[old].source != after->columns[new].source)
+		fn_error("--fail-on %.*s: values before come from %s, those after from %s: record both alike, or choose a --source that both have",
+			 limit->length, text, before->columns[old].source->name,
+			 after->columns[new].source->name);
+	else if (!comparison->has_several_runs && !comparison->options->single_run)
+		fn_error("--fail-on %.*s: one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run",
+			 limit->length, text);
+	else
+		return true;
+	return false;
 }
 
 static int read_limits(struct comparison *comparison)
@@ -825,7 +829,7 @@ static int read_limits(struct comparison *comparison)
 	for (const char *rest = comparison->options->fail_on; rest && *rest; ) {
 		struct limit *limits = realloc(comparison->limits, (comparison->nr_limits + 1) *
 					       sizeof(*limits)), *limit;
-		const char *text = rest, *reason;
+		const char *text = rest;
 		char *name;
 
 		if (!limits)
@@ -844,13 +848,8 @@ static int read_limits(struct comparison *comparison)
 		/* Columns are named as for --sort, which explains what is wrong. */
 		limit->column = fn_sort__find(&comparison->columns, name);
 		free(name);
-		if (limit->column < 0)
+		if (limit->column < 0 || !check_limit(comparison, limit))
 			return -EINVAL;
-		reason = refuse_limit(comparison, limit);
-		if (reason) {
-			fn_err("--fail-on %.*s: %s", limit->length, limit->text, reason);
-			return -EINVAL;
-		}
 	}
 	return 0;
 }
