@@ -73,7 +73,7 @@ class Program:
             yield first, last, round(self.instructions(end) - self.instructions(begin))
 
     def write(self, path: Path, draw: random.Random, number: int, window: int = 300) -> Path:
-        """Writes the sums file of windows at random places. Samples where they begin tell shares."""
+        """Writes the sums file of windows at random places. Samples at their begins tell shares."""
         samples: Counter[str] = Counter()
         matched: dict[str, list[tuple[int, int]]] = {}
         left: dict[str, list[tuple[int, int]]] = {}
