@@ -15,10 +15,7 @@ from pathlib import Path
 from tests.harness import sumsfile
 from tests.harness.estimates import opened_line
 
-HEADER = (
-    "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-    "group\tauto\t999700\t0\t300\t0\t16\t1\tcycles\tinstructions\n"
-) + sumsfile.intervals(2)
+HEADER = sumsfile.HEAD + sumsfile.window_set(("cycles", "instructions"), {}).rstrip("\n")
 DEPTH, CALLEES = 3, 4  # CALLEES: of each function that calls
 
 
@@ -76,21 +73,23 @@ class Program:
             yield first, last, round(self.instructions(end) - self.instructions(begin))
 
     def write(self, path: Path, draw: random.Random, number: int, window: int = 300) -> Path:
-        """Writes the sums file, in share mode auto, of windows at random places."""
-        opened: Counter[str] = Counter()
+        """Writes the sums file of windows at random places. Samples at their begins tell shares."""
+        samples: Counter[str] = Counter()
         matched: dict[str, list[tuple[int, int]]] = {}
         left: dict[str, list[tuple[int, int]]] = {}
         entered: Counter[str] = Counter()
         for first, last, instructions in self.windows(draw, number, window):
-            opened[first] += 1
+            samples[first] += 1
             where = matched if first == last else left
             where.setdefault(first, []).append((window, instructions))
             entered[last] += first != last
+        names = sorted({*samples, *entered})
         lines = [
-            opened_line(
-                name, opened[name], matched.get(name, []), left.get(name, []), entered[name]
-            )
-            for name in sorted({*opened, *entered})
+            opened_line(name, matched.get(name, []), left.get(name, []), entered[name])
+            for name in names
         ]
-        path.write_text("\n".join([HEADER, *lines, "end\n"]))
+        periods = {name: [999700.0] * samples[name] for name in names if samples[name]}
+        shares = sumsfile.sample_set({"cycles": periods}, even=2, dso="/prog")
+        header = HEADER.replace("set\twindows\t0", "set\twindows\t2")
+        path.write_text("\n".join([header, *lines, f"{shares}end\n"]))
         return path

@@ -13,11 +13,8 @@ from typing import NamedTuple
 from tests.harness import sumsfile
 
 EVENTS = ("cycles", "instructions", "page-faults")
-HEADER = (
-    "perf-function-sums"
-    " 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t0\t300\t0\t0\t1\t"
-    + "\t".join(EVENTS)
-)
+# of windows alone, whose leader tells no shares; its lines are to be joined with the next ones
+HEADER = sumsfile.HEAD + sumsfile.window_set(EVENTS, {}).rstrip("\n")
 Window = tuple[int, int, int]  # the counts of the events
 Bounds = tuple[float, float]
 
@@ -26,35 +23,24 @@ def sums_line(
     symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
 ) -> str:
     """A function's line of a sums file."""
-    values = sumsfile.values(windows, events)
-    return discard_line(symbol, len(windows) + discarded, len(windows), values)
-
-
-def discard_line(symbol: str, samples: int, matched: int, values: Sequence[int]) -> str:
-    """A function's line in share mode discard. Its windows are in no bursts."""
-    numbers = 0, samples, matched, matched, 0, 0, *values, *[0] * len(values)
-    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
+    return opened_line(symbol, windows, entered=discarded, events=events)
 
 
 def opened_line(
     symbol: str,
-    opened: int,
     matched: Sequence[Sequence[int]],
     left: Sequence[Sequence[int]] = (),
     entered: int = 0,
     events: int = 2,
 ) -> str:
-    """A function's line in share mode auto.
+    """A function's line of a sums file, without the end of the line.
 
-    The arguments are samples that end a long interval, matched windows, windows that begin here and
-    end elsewhere, and the number of windows that begin elsewhere and end here. No window is in a
-    burst.
+    The arguments are matched windows, windows that begin here and end elsewhere, and the number of
+    windows that begin elsewhere and end here. No window is in a burst.
     """
-    own, begun = len(matched), len(matched) + len(left)
-    numbers = [opened, own + entered, own, own, begun, begun]
-    for windows in (matched, [*matched, *left]):
-        numbers += sumsfile.values(windows, events)
-    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
+    numbers = sumsfile.window_numbers(matched, events)
+    numbers[2:4] = len(matched) + len(left), len(matched) + entered
+    return sumsfile.line("row", symbol, "/prog", "-", *numbers).rstrip("\n")
 
 
 def quantile(freedom: float) -> float:

@@ -59,14 +59,15 @@ def sample_set(
     even: int = 1,
     hidden: bool = False,
     period: int = 1000,
+    dso: str = "/x",
 ) -> str:
-    """A set of events that sample themselves: their periods in functions of /x."""
+    """A set of events that sample themselves: their periods in functions of a DSO."""
     names = dict.fromkeys(name for rows in events.values() for name in rows)
     head = line("set", "samples", even, 0, 0, int(hidden), *events)
     lines = [head, line("group", period, 0, 0, 0, 0, 1)]
     for name in names:
         periods = [events[event].get(name, ()) for event in events]
-        lines.append(line("row", name, "/x", "-", *sample_numbers(periods)))
+        lines.append(line("row", name, dso, "-", *sample_numbers(periods)))
     return "".join(lines)
 
 

@@ -77,13 +77,11 @@ class Lengths(unittest.TestCase):
         self.assertEqual("more than most calls" in said, not is_right, said)
 
     def test_windows_in_calls(self):
-        for share in "auto", "none":
-            self.check(plain(300, call=30_000), True, "--share", share)
+        self.check(plain(300, call=30_000), True, "--source", "windows")
 
     def test_windows_longer_than_calls(self):
-        for share in "auto", "none", "discard":
-            self.check(plain(100_000), False, "--share", share)
-            self.check(plain(100_000, flags=pw.FLAG_FREQ), False, "--share", share)
+        self.check(plain(100_000), False, "--source", "windows")
+        self.check(plain(100_000, flags=pw.FLAG_FREQ), False, "--source", "windows")
 
     def test_windows_that_end_late(self):
         """Windows of 300 were asked for, but the PMU needs 20,000 events to end them."""
@@ -97,11 +95,10 @@ class Lengths(unittest.TestCase):
         self.assertFalse(any("%CY" in row["weak"] for row in rows.values()))
 
     def test_shares_of_mixtures(self):
-        """Samples know the share of their event, unless windows are discarded; of no other one."""
-        for share, marked in (("none", {"%I"}), ("discard", {"%I", "%CY"})):
-            rows, _ = report(plain(100_000), "--share", share)
-            for row in rows.values():
-                self.assertEqual({"%I", "%CY"} & set(row["weak"]), marked)
+        """Samples know the share of their event; of no other one."""
+        rows, _ = report(plain(100_000))
+        for row in rows.values():
+            self.assertEqual({"%I", "%CY"} & set(row["weak"]), {"%I"})
 
     def test_rows_that_windows_lie_in(self):
         """The same windows are right where a row is the whole program."""

@@ -128,7 +128,10 @@ class Recordings(unittest.TestCase):
                 cell = cells[number]
                 self.assertEqual(cell is not None, name in rows, name)
                 if cell:
-                    self.assertEqual(cell["metrics"], rows[name]["metrics"], (name, begin))
+                    both = cell["metrics"], rows[name]["metrics"]
+                    for value in (value for one in both for value in one.values() if value):
+                        value.pop("doubt", None)  # of several, any one is told
+                    self.assertEqual(*both, (name, begin))
                     compared += 1
         self.assertGreater(compared, 10)
 

@@ -804,20 +804,20 @@ static bool check_limit(const struct comparison *comparison, const struct limit 
 	const char *text = limit->text;
 
 	if (comparison->has_other_vendor)
-		fn_error("--fail-on %.*s: the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor",
+		fn_err("--fail-on %.*s: the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor",
 			 limit->length, text);
 	else if (old < 0 || new < 0)
-		fn_error("--fail-on %.*s: the runs %s have no value of it: record the same events before and after, for long enough",
+		fn_err("--fail-on %.*s: the runs %s have no value of it: record the same events before and after, for long enough",
 			 limit->length, text, side_names[old < 0 ? BEFORE : AFTER]);
 	else if (after->columns[new].is_count)
-		fn_error("--fail-on %.*s: a number has no 95 %% interval: take another column",
+		fn_err("--fail-on %.*s: a number has no 95 %% interval: take another column",
 			 limit->length, text);
 	else if (before->columns[old].source != after->columns[new].source)
-		fn_error("--fail-on %.*s: values before come from %s, those after from %s: record both alike, or choose a --source that both have",
+		fn_err("--fail-on %.*s: values before come from %s, those after from %s: record both alike, or choose a --source that both have",
 			 limit->length, text, before->columns[old].source->name,
 			 after->columns[new].source->name);
 	else if (!comparison->has_several_runs && !comparison->options->single_run)
-		fn_error("--fail-on %.*s: one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run",
+		fn_err("--fail-on %.*s: one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run",
 			 limit->length, text);
 	else
 		return true;

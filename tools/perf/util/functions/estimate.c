@@ -396,7 +396,7 @@ struct context {
 	/* Of estimates by the leader: of the event, and of what it is divided by. */
 	struct places even, led, even_per, led_per;
 	struct pool all, all_per;	/* of all rows */
-	double sum;			/* of a share by the leader: of all estimates */
+	double sum, variance;		/* of a share by the leader: of all estimates */
 	bool is_late;			/* samples of the event are */
 	double all_time;
 };
@@ -544,6 +544,7 @@ static struct fn_value share_of(const struct context *context, const struct fn_r
 	const struct fn_table *table = context->table;
 	const struct fn_source *source = context->source;
 	struct fn_value value, count;
+	double part, others;
 
 	/* Chains that were cut are not part of the whole. */
 	if (row && fn_by__is(table->by, FN_BY_CHILDREN) && fn_row__is(row, FN_CUT))
@@ -553,8 +554,12 @@ static struct fn_value share_of(const struct context *context, const struct fn_r
 	if (!estimate_count(&context->even, &context->led, row, &count) || !(context->sum > 0))
 		return undefined;
 	value = count;
-	value.value = column->scale * fmin(count.value / context->sum, 1);
-	value.error = count.error / context->sum * (column->scale - value.value);
+	part = fmin(count.value / context->sum, 1);
+	/* The other rows are as uncertain as this one. */
+	others = fmax(context->variance - count.error * count.error, 0);
+	value.value = column->scale * part;
+	value.error = column->scale / context->sum *
+		      hypot((1 - part) * count.error, part * sqrt(others));
 	fn_value__share_interval(&value, column->scale, context->all.y * context->all.y /
 				 context->all.yy);
 	return value;
@@ -828,8 +833,10 @@ static void begin_share(struct context *context)
 	context->all = pool_at(&context->even, NULL);
 	for (size_t i = 0; !context->source->is_even && i < table->nr_rows; i++) {
 		if ((!is_inclusive || fn_row__is(table->rows[i], FN_ALL)) &&
-		    estimate_count(&context->even, &context->led, table->rows[i], &count))
+		    estimate_count(&context->even, &context->led, table->rows[i], &count)) {
 			context->sum += count.value;
+			context->variance += isnan(count.error) ? 0 : count.error * count.error;
+		}
 	}
 }
 

@@ -218,6 +218,9 @@ static double lowest_odds(double a, double b)
 		double a, b, odds;
 	} known[4096], *last;
 
+	/* Sums of a damaged file may be of no samples at all. */
+	if (!(a >= 0 && b >= 0 && isfinite(a + b)))
+		return NAN;
 	last = &known[(unsigned int)(fmod(a, 1e6) * 61 + fmod(b, 1e6) * 7) % ARRAY_SIZE(known)];
 	if (last->a != a || last->b != b) {
 		last->odds = find_lowest_odds(a, b);

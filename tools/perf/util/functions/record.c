@@ -642,7 +642,7 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: %s does not go with -e, whose events are recorded as they are: use their terms and modifiers (perf list)\n",
 		       name);
 	else if (!parsed->events.len && parsed->alt_period)
-		fn_error("--alt-period is of perf record and alternates members, too: use --window");
+		fn_err("--alt-period is of perf record and alternates members, too: use --window");
 	else if (!parsed->window.value && parsed->jitter.value)
 		pr_err("perf functions: --jitter needs windows: leave --no-window out\n");
 	else if (parsed->period.is_given && parsed->given['F'])
