@@ -85,27 +85,26 @@ for _ in range(3):
 terminal.wait(lambda: samples(terminal) > 1000)
 seen["table"] = terminal.lines()
 seen["help"] = press(terminal, "h", "^q  quit")
-seen["after help"] = press(terminal, "x", "^dcache_miss")
+press(terminal, "x", "^dcache_miss")
 press(terminal, "s", "column to sort by")
-seen["no column"] = press(terminal, "FOO\r", "there is no column FOO")
+press(terminal, "FOO\r", "there is no column FOO")
 press(terminal, "s", "column to sort by")
 seen["sorted"] = press(terminal, "symbolx\x7f\r", r"^symbol\*[\s\S]*\ndcache_miss")
 press(terminal, "e", r"^number of rows \(0")
-for number in "-1", "3x", "99999999999":
-    press(terminal, number + "\r", "a whole number of rows")
-    press(terminal, "e", r"^number of rows \(0")
+press(terminal, "3x\r", "a whole number of rows")
+press(terminal, "e", r"^number of rows \(0")
 press(terminal, "3\r", r"\A(?![\s\S]*isb)")
 seen["few"] = terminal.lines()
 press(terminal, "e", r"^number of rows \(0")
 press(terminal, "0\r", "isb")
 press(terminal, "f", "least share")
-seen["refused"] = press(terminal, "101\r", "from 0 to 100")
+press(terminal, "101\r", "from 0 to 100")
 press(terminal, "f", "least share")
 seen["large"] = press(terminal, "15\r", r"\A(?![\s\S]*isb)")
 press(terminal, "f", "least share")
 press(terminal, "0\r", "isb")
 press(terminal, "d", "from one table to the next")
-seen["cancelled"] = press(terminal, "\x1b", r"\A(?![\s\S]*from one table to the next)")
+press(terminal, "\x1b", r"\A(?![\s\S]*from one table to the next)")
 press(terminal, "d", "from one table to the next")
 press(terminal, "0.3\r", r"\A(?![\s\S]*from one table to the next)")
 before = samples(terminal)
@@ -125,13 +124,10 @@ terminal.until("^perf functio")
 seen["tiny"] = terminal.lines()
 terminal.resize(30, 110)
 terminal.until("^dcache_miss.*")
-# ^Z, and back; a shell drops what was typed behind it
-terminal.press("\x1ax")
+# ^Z, and back
+terminal.press("\x1a")
 until_stopped(terminal)
 seen["stopped"] = termios.tcgetattr(terminal.file) == terminal.before
-shell = os.open(f"/proc/{terminal.pid}/fd/1", os.O_RDWR | os.O_NOCTTY)
-termios.tcflush(shell, termios.TCIFLUSH)
-os.close(shell)
 terminal.resize(30, 110)
 os.kill(terminal.pid, signal.SIGCONT)
 terminal.until("^dcache_miss")
@@ -301,12 +297,7 @@ def setUpModule() -> None:
 
 def objects(text: str) -> list[dict]:
     """JSON objects that follow one another."""
-    found, decoder = [], json.JSONDecoder()
-    while text.strip():
-        one, end = decoder.raw_decode(text.lstrip())
-        found.append(one)
-        text = text.lstrip()[end:]
-    return found
+    return [json.loads(one) for one in re.findall(r"^{$[\s\S]*?^}$", text, re.M)]
 
 
 def rows(lines: list[str]) -> dict[str, list[float]]:
@@ -476,12 +467,11 @@ class AtTerminal(unittest.TestCase):
         keys = [line[0] for line in self.seen["help"][1:] if line]
         self.assertEqual(keys, list("dlzsefhq"))
         self.assertIn("(0: all since the start or since z)", "\n".join(self.seen["help"]))
-        self.assertIn("dcache_miss", "\n".join(self.seen["after help"]))
 
     def test_keys(self):
         names = [line.split()[0] for line in self.seen["sorted"][2:] if line]
         self.assertEqual([name for name in names if name in LEAVES], sorted(LEAVES))
-        few = [line.split()[0] for line in self.seen["few"][2:] if line]
+        few = [line.split()[0] for line in self.seen["few"][2:] if line and line[0] != "#"]
         self.assertEqual((len(few), few), (3, sorted(few)))
         self.assertIn(sorted(LEAVES)[0], few)
         for _, _, share, _ in rows(self.seen["large"]).values():
