@@ -8,7 +8,6 @@ import contextlib
 import re
 import unittest
 from collections.abc import Iterator
-from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.code import addresses, assembly, build
