@@ -216,7 +216,9 @@ def total(hosts: Iterable[Host]) -> bytes:
         for key, (windows, samples) in host.table().items():
             old = table.get(key, ([], []))
             table[key] = add(old[0], windows), add(old[1], samples)
-    every = [[sum(one) for one in zip(*(host.every(kind) for host in hosts))] for kind in (True, False)]
+    every = [
+        [sum(one) for one in zip(*(host.every(kind) for host in hosts))] for kind in (True, False)
+    ]
     lines = [
         *(("by", "symbol", 0), ("lost", sum(host.lost for host in hosts))),
         *(("throttled", sum(host.throttled for host in hosts)), ("flags", 0, 0, 0)),

@@ -186,7 +186,8 @@ int fuzz_one_input(const u8 *data, size_t size)
 	memcpy(copy, data, size);
 	memcpy(copy + 1, "PERFILE2\x10\0\0\0\0\0\0", HEADER_SIZE);
 	options.by = keys[data[0] % ARRAY_LENGTH(keys)];
-	options.source = fn_sources[data[0] / 8 % (FN_NR_SOURCES + 1)];
+	/* The last one is none: the best for each column. */
+	options.source = fn_sources[(FN_NR_SOURCES + data[0] / 8) % (FN_NR_SOURCES + 1)];
 	if (data[0] / 32 % 2) {
 		options.is_due = is_due;
 		options.take = take;

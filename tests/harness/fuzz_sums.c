@@ -92,7 +92,8 @@ static void write_sums(FILE *fp, unsigned int nr_values)
 /* Returns the number of values of a set of events. */
 static unsigned int nr_values_of(const char *source, unsigned int nr_events)
 {
-	return *source == 's' ? (3 + FN_NR_BINS) * nr_events : nr_events + nr_events * (nr_events + 1) / 2;
+	return *source == 's' ? (3 + FN_NR_BINS) * nr_events :
+				nr_events + nr_events * (nr_events + 1) / 2;
 }
 
 static void write_row(FILE *fp, unsigned int nr_values)

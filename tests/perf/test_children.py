@@ -16,7 +16,6 @@ from tests.harness.env import PERF, must, run
 from tests.harness.recording import WINDOW
 from tests.harness.stacks import Stacks, address
 
-
 NAMES = "alpha", "beta", "[all]", "[cut]"
 
 

@@ -16,7 +16,6 @@ from tests.harness.tables import flat
 DATA = CHECK / "jit"
 DATA.mkdir(parents=True, exist_ok=True)
 JIT, UNNAMED = "[JIT]", "[unnamed JIT code]"
-SHARE = ("--share", "discard")
 NO_PROCESS = 10_000_000 + 10 * os.getpid()  # no process has a PID like this
 
 
@@ -31,7 +30,7 @@ def rows(*options: object) -> dict[tuple, tuple]:
             row["windows"]["samples"],
             row["windows"]["matched"],
         )
-        for row in report(*SHARE, *options)["functions"]
+        for row in report(*options)["functions"]
     }
 
 

@@ -196,6 +196,21 @@ class Metrics(unittest.TestCase):
                     RandomWindows([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
                 )
 
+    def test_slots(self):
+        """Intel's slots are the event that tables call TOPDOWN.SLOTS, by its number."""
+        parts = "topdown-fe-bound", "topdown-bad-spec", "topdown-retiring", "topdown-be-bound"
+        numbers = 0x8200, 0x8100, 0x8000, 0x8300
+        group = [CYCLES, ("slots", 4, 0x400), *((name, 4, at) for name, at in zip(parts, numbers))]
+
+        def part(number: int, counts: Counts) -> float:
+            return 100 * counts[parts[number]] / sum(counts[name] for name in parts)
+
+        self.compare(
+            RandomWindows([group], cpuid="GenuineIntel,6,143,8"),
+            {"tma_retiring": partial(part, 2), "tma_backend_bound": partial(part, 3)},
+            *("-M", "tma_retiring,tma_backend_bound"),
+        )
+
     def test_groups(self):
         """Events in two groups are related by the cycles that both count.
 

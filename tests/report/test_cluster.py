@@ -310,9 +310,7 @@ class Local(unittest.TestCase):
             self.enterContext(socket.create_server(("", 8787)))
         for arguments in (["--cluster", *FILES], [*FILES, "--cluster"]):
             done = report("--sums", out, *arguments)
-            self.assertEqual(
-                (done.returncode, done.stdout, done.stderr), (0, "", noted("empty"))
-            )
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", noted("empty")))
             self.assertEqual(out.read_bytes(), ONE.read_bytes())
             out.unlink()
 

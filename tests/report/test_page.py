@@ -49,7 +49,7 @@ def text(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def shown(value: reports.Table | None, digits: int) -> str:
+def as_shown(value: reports.Table | None, digits: int) -> str:
     """A value as the page prints it: a rough one has a ~."""
     mark = "~" if value and value.get("mark") == "rough" else ""
     return mark + text(value and value["value"], digits)
@@ -191,7 +191,7 @@ class Tables(Case):
             [
                 row["symbol"],
                 *(
-                    shown(row["metrics"][column["name"]], column["digits"])
+                    as_shown(row["metrics"][column["name"]], column["digits"])
                     for column in self.table["columns"]
                 ),
             ]
@@ -635,7 +635,8 @@ class Changes(Case):
             for column in self.diff["columns"]:
                 one, digits = row["metrics"][column["name"]], column["digits"]
                 if one["change"] is None:
-                    cells.append(f"{shown(one['before'], digits)} → {shown(one['after'], digits)}")
+                    both = (as_shown(one[side], digits) for side in ("before", "after"))
+                    cells.append(" → ".join(both))
                     continue
                 change = one["change"]["value"]
                 sign = "+" if change > 0 else "−" if change < 0 else "±"

@@ -367,7 +367,7 @@ class Trouble(Store):
             must(REPORT, "--from", self.url, *options, made)
             text = made.read_text()
             self.assertIn("host0" if "--openmetrics" in options else "<html", text)
-            self.assertNotRegex(text, 'host="(idle|empty)"')
+            self.assertNotIn('host="empty"', text)
 
     def test_wrong_questions(self):
         self.refused(

@@ -7,13 +7,13 @@
  * confidence limits about effect measures, Statistics in Medicine 27, 2008), with the degrees of
  * freedom of Welch and Satterthwaite.
  *
- * These intervals cover the places of samples in a run. Runs differ, too. With few runs the variance
- * of a function says little, so it is shrunk to what is usual in its column: what chance leaves to
- * its own runs, and the median over all functions of what their runs differ by beyond that. The
- * median counts as much as PRIOR_FREEDOM runs (Smyth, Linear models and empirical Bayes methods,
- * Statistical Applications in Genetics 3, 2004). A function whose runs differ by more has its own
- * variance, and one whose runs differ by far more has its own degrees of freedom, too: the median
- * is not about it.
+ * These intervals cover the places of samples in a run. Runs differ, too. With few runs the
+ * variance of a function says little, so it is shrunk to what is usual in its column: what chance
+ * leaves to its own runs, and the median over all functions of what their runs differ by beyond
+ * that. The median counts as much as PRIOR_FREEDOM runs (Smyth, Linear models and empirical Bayes
+ * methods, Statistical Applications in Genetics 3, 2004). A function whose runs differ by more has
+ * its own variance, and one whose runs differ by far more has its own degrees of freedom, too: the
+ * median is not about it.
  *
  * Of thousands of values, chance alone changes some by a lot. So a change is significant only if it
  * is among those of the table of which 5 % are expected to be false (Benjamini and Hochberg,
@@ -68,7 +68,7 @@ struct spread {
 	double chance;			/* the part of chance in the variance of a run */
 	struct {
 		double unit;		/* what a relative difference of 1 is */
-		double weight;		/* sum of the squares of the runs' parts in the value */
+		double weight;		/* sum of the squares of the runs' parts in it */
 		double chance;
 	} sides[NR_SIDES];
 };
@@ -137,7 +137,7 @@ static const struct fn_value none = { .value = NAN, .low = NAN, .high = NAN, .er
 #define HEX	DIGITS "abcdef"
 #define BASE62	HEX "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* What compilers add: LLVM and GCC to copies and parts of a function, Rust to crates and functions. */
+/* What compilers add: LLVM and GCC to copies and parts of a function, Rust to its names. */
 static const struct {
 	const char *begin, *set, *end;
 	size_t length;		/* of what is of @set, 0: any */
@@ -162,13 +162,15 @@ static size_t length_of_build(const char *text, bool is_rust)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		const size_t begin = strlen(patterns[i].begin);
-		const size_t length = strspn(text + begin, patterns[i].set);
-		const char *end = text + begin + length;
+		const char *end;
+		size_t length;
 
-		if (strstarts(text, patterns[i].begin) && length &&
-		    (!patterns[i].length || length == patterns[i].length) &&
-		    (is_rust || !patterns[i].is_rust) && strstarts(end, patterns[i].end) &&
-		    (*patterns[i].end || !isalnum(*end)))
+		if (!strstarts(text, patterns[i].begin) || (patterns[i].is_rust && !is_rust))
+			continue;
+		length = strspn(text + begin, patterns[i].set);
+		end = text + begin + length;
+		if (length && (!patterns[i].length || length == patterns[i].length) &&
+		    strstarts(end, patterns[i].end) && (*patterns[i].end || !isalnum(*end)))
 			return begin + length + patterns[i].drops;
 	}
 	return 0;
@@ -608,8 +610,8 @@ static int compare_numbers(const void *one, const void *other)
 }
 
 /*
- * Returns the usual variance between runs beyond chance: half of all rows have less. @nr_rows is set
- * to the number of rows that tell it, and @work has space for each.
+ * Returns the usual variance between runs beyond chance: half of all rows have less. Sets @nr_rows
+ * to the number of rows that tell it; @work has space for each.
  */
 static double usual_variance(const struct spread *spreads, size_t nr_pairs, double *work,
 			     size_t *nr_rows)
@@ -655,9 +657,11 @@ static bool set_between(struct change *change, const struct spread *spread, doub
 /* Returns true if an event of a column means the same on both sides. */
 static bool is_comparable(const struct comparison *comparison, const struct fn_column *column)
 {
+	const char *per = fn_column__is_share(column) ? NULL : column->per;
+
 	return !comparison->has_other_vendor ||
 	       (column->event && fn_event__is_portable(column->event) &&
-		(!column->per || fn_column__is_share(column) || fn_event__is_portable(column->per)));
+		(!per || fn_event__is_portable(per)));
 }
 
 static void compare_column(struct comparison *comparison, unsigned int c, struct spread *spreads,
@@ -726,8 +730,8 @@ static int find_changes(struct comparison *comparison)
  */
 
 /*
- * Finds the changes in @nr columns of which a part of @level is expected to be false: those that are
- * not chance, or with a limit, that are beyond it.
+ * Finds the changes in @nr columns of which a part of @level is expected to be false: those that
+ * are not chance, or with a limit, that are beyond it.
  */
 static int find_changes_in(struct comparison *comparison, unsigned int first, unsigned int nr,
 			   const struct limit *limit, double level)
@@ -797,6 +801,7 @@ static const char *refuse_limit(const struct comparison *comparison, const struc
 	const struct fn_columns *after = &comparison->sides[AFTER].all.columns;
 	int old = fn_columns__find(before, limit->text, limit->length);
 	int new = fn_columns__find(after, limit->text, limit->length);
+	static char reason[160];
 
 	if (comparison->has_other_vendor)
 		return "the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor";
@@ -805,8 +810,11 @@ static const char *refuse_limit(const struct comparison *comparison, const struc
 				 "the runs after have no value of it: record the same events before and after, for long enough";
 	if (after->columns[new].is_count)
 		return "a number has no 95 % interval: take another column";
-	if (before->columns[old].source != after->columns[new].source)
-		return "values before come from another source than those after: record both alike, or choose a --source that both have";
+	if (before->columns[old].source != after->columns[new].source) {
+		scnprintf(reason, sizeof(reason), "values before come from %s, those after from %s: record both alike, or choose a --source that both have",
+			  before->columns[old].source->name, after->columns[new].source->name);
+		return reason;
+	}
 	if (!comparison->has_several_runs && !comparison->options->single_run)
 		return "one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run";
 	return NULL;
@@ -866,8 +874,8 @@ static void print_exceeded(const struct comparison *comparison, const struct pai
 		label_of(comparison, pair), digits, before, digits, change->values[AFTER]->value);
 	if (before)
 		fprintf(stderr, ", %+.1f %%", 100 * change->value / fabs(before));
-	fprintf(stderr, " (95 %%: %+.*f..%+.*f), beyond %.*s%c%g%s%s\n", digits, change->low, digits,
-		change->high, limit->length, limit->text, limit->is_decrease ? '<' : '>',
+	fprintf(stderr, " (95 %%: %+.*f..%+.*f), beyond %.*s%c%g%s%s\n", digits, change->low,
+		digits, change->high, limit->length, limit->text, limit->is_decrease ? '<' : '>',
 		limit->number, limit->is_relative ? "%" : "",
 		counts ? "" : ", not counted: a value is weak");
 }
@@ -908,9 +916,11 @@ static void rank(struct comparison *comparison, struct pair *pair, int column)
 {
 	const double least = comparison->options->percent_limit;
 	const struct change *change = column < 0 ? NULL : &pair->changes[column];
-	const struct fn_value *only = change ? change->values[pair->rows[AFTER] ? AFTER : BEFORE] : NULL;
+	const struct fn_value *only = NULL;
 	bool is_small = least;
 
+	if (change && !(pair->rows[BEFORE] && pair->rows[AFTER]))
+		only = change->values[pair->rows[AFTER] ? AFTER : BEFORE];
 	for (int side = BEFORE; is_small && side < NR_SIDES; side++)
 		is_small = !pair->rows[side] ||
 			   fn_columns__is_small(&comparison->sides[side].all.columns,
@@ -920,7 +930,7 @@ static void rank(struct comparison *comparison, struct pair *pair, int column)
 	pair->size = -1;
 	if (change && !isnan(change->value))
 		pair->size = fabs(change->value);
-	else if (only && !(pair->rows[BEFORE] && pair->rows[AFTER]))
+	else if (only)
 		pair->size = only->value;
 }
 
@@ -955,7 +965,7 @@ static int sort_pairs(struct comparison *comparison, size_t *nr_shown)
 
 static const char *status_of(const struct pair *pair)
 {
-	return !pair->rows[BEFORE] ? "appeared" : !pair->rows[AFTER] ? "vanished" : "both";
+	return !pair->rows[BEFORE] ? "appeared" : !pair->rows[AFTER] ? "vanished" : "";
 }
 
 static bool has_ci(const struct comparison *comparison, unsigned int field)
@@ -963,7 +973,7 @@ static bool has_ci(const struct comparison *comparison, unsigned int field)
 	return comparison->options->with_ci && !column_of(comparison, field)->is_count;
 }
 
-/* Adds the value after (before if it vanished and has none), its change, and the interval of that. */
+/* Adds the value after (before if the function vanished), its change, and the change's interval. */
 static int add_cells(const struct comparison *comparison, struct fn_text *text,
 		     const struct pair *pair, unsigned int field)
 {
@@ -1014,12 +1024,14 @@ static void print_unseen(const struct comparison *comparison)
 		double least = INFINITY, least_freedom = 0;
 
 		for (size_t i = 0; i < comparison->nr_pairs; i++) {
-			const struct change *change = change_of(comparison, &comparison->pairs[i], f);
+			const struct pair *pair = &comparison->pairs[i];
+			const struct change *change = change_of(comparison, pair, f);
 			double error, freedom;
 
 			if (!has_interval(change) || !(change->values[BEFORE]->value > 0))
 				continue;
-			error = error_of(change, 1, false, &freedom) / change->values[BEFORE]->value;
+			error = error_of(change, 1, false, &freedom);
+			error /= change->values[BEFORE]->value;
 			if (error < least) {
 				least = error;
 				least_freedom = freedom;
@@ -1046,7 +1058,7 @@ static int print_table(const struct comparison *comparison, size_t nr_shown)
 	for (unsigned int f = 0; f < comparison->nr_fields; f++)
 		nr += has_ci(comparison, f);
 	for (size_t i = 0; i < nr_shown; i++)
-		has_status |= !comparison->pairs[i].rows[BEFORE] || !comparison->pairs[i].rows[AFTER];
+		has_status |= *status_of(&comparison->pairs[i]);
 	text = fn_text__new(nr + has_status, /*width=*/0);
 	if (!text)
 		return -ENOMEM;
@@ -1066,7 +1078,7 @@ static int print_table(const struct comparison *comparison, size_t nr_shown)
 		for (unsigned int f = 0; !err && f < comparison->nr_fields; f++)
 			err = add_cells(comparison, text, pair, f);
 		if (!err && has_status)
-			err = fn_text__cell(text, *status_of(pair) == 'b' ? "" : status_of(pair), NULL);
+			err = fn_text__cell(text, status_of(pair), NULL);
 	}
 	if (!err) {
 		fn_text__print(text, stdout);
@@ -1102,9 +1114,11 @@ static void print_csv(const struct comparison *comparison, size_t nr_shown)
 		fn_csv__text(title, separator, stdout);
 	}
 	putchar('\n');
-	for (const struct pair *pair = comparison->pairs; pair < comparison->pairs + nr_shown; pair++) {
+	for (size_t i = 0; i < nr_shown; i++) {
+		const struct pair *pair = &comparison->pairs[i];
+
 		fn_csv__name(row_of(pair), separator, stdout);
-		printf("%s%s", separator, status_of(pair));
+		printf("%s%s", separator, *status_of(pair) ? status_of(pair) : "both");
 		for (unsigned int f = 0; f < comparison->nr_fields; f++) {
 			const struct change *change = change_of(comparison, pair, f);
 
@@ -1160,7 +1174,7 @@ static void print_json(const struct comparison *comparison, size_t nr_shown)
 
 		fn_json__begin(&json, NULL, '{');
 		fn_json__names(&json, label_of(comparison, pair), row_of(pair));
-		fn_json__string(&json, "status", status_of(pair));
+		fn_json__string(&json, "status", *status_of(pair) ? status_of(pair) : "both");
 		fn_json__begin(&json, "metrics", '{');
 		for (unsigned int f = 0; f < comparison->nr_fields; f++)
 			json_change(&json, column_of(comparison, f),

@@ -101,7 +101,20 @@ void fn_json__number(struct fn_json *json, const char *key, double value)
 	char buf[FN_CELL_SIZE];
 
 	begin_item(json, key);
-	fputs(isfinite(value) ? fn_shortest(value, buf) : "null", json->fp);
+	if (fabs(value) < 1e15 && value == (long long)value)
+		fprintf(json->fp, "%lld", (long long)value);
+	else
+		fputs(isfinite(value) ? fn_shortest(value, buf) : "null", json->fp);
+}
+
+/* What tells how certain a value is has no more than nine digits, which take less time. */
+static void write_rounded(struct fn_json *json, const char *key, double value)
+{
+	begin_item(json, key);
+	if (isfinite(value))
+		fprintf(json->fp, "%.9g", value);
+	else
+		fputs("null", json->fp);
 }
 
 void fn_json__value(struct fn_json *json, const char *key, const struct fn_value *value)
@@ -113,11 +126,11 @@ void fn_json__value(struct fn_json *json, const char *key, const struct fn_value
 	fn_json__begin(json, key, '{');
 	fn_json__number(json, "value", value->value);
 	if (fn_value__has_interval(value)) {
-		fn_json__number(json, "low", value->low);
-		fn_json__number(json, "high", value->high);
+		write_rounded(json, "low", value->low);
+		write_rounded(json, "high", value->high);
 	}
 	if (value->error > 0)
-		fn_json__number(json, "error", value->error);
+		write_rounded(json, "error", value->error);
 	if (value->mark != FN_SURE)
 		fn_json__string(json, "mark", value->mark == FN_WEAK ? "weak" : "rough");
 	if (value->mark == FN_WEAK && value->doubt)

@@ -271,7 +271,8 @@ static bool find_config(const char *event, u64 *config)
 	if (is_found) {
 		strlist__for_each_entry(term, terms)
 			size += scnprintf(all + size, sizeof(all) - size, ",%s", term->s);
-		is_found = *all && fn_event__config(all + 1, fn_cpu__vendor(cpu.description), config);
+		is_found = *all && fn_event__config(all + 1, fn_cpu__vendor(cpu.description),
+						    config);
 	}
 	strlist__delete(terms);
 	return is_found;
@@ -635,7 +636,7 @@ static int select_metrics(struct selection *selection, const char *names)
 		if (!*name || select_by(selection, name, is_named) ||
 		    select_by(selection, name, is_in_group_like))
 			continue;
-		/* Older Arm CPUs without slots have the first level of top-down in another group. */
+		/* Older Arm CPUs without slots have the first level in another group. */
 		if (!strcasecmp(name, "TopdownL1") &&
 		    select_by(selection, "Cycle_Accounting", is_named)) {
 			if (!selection->is_silent)

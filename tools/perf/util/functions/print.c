@@ -306,6 +306,8 @@ void fn_text__print(struct fn_text *text, FILE *fp)
 			continue;
 		if (!column)
 			fprintf(fp, "%s%*s", cell->text, is_last ? 0 : pad, "");
+		else if (is_last && !*cell->text)
+			;	/* nothing to align */
 		else if (cell->color)
 			color_fprintf(fp, cell->color, " %*s%s", pad, "", cell->text);
 		else
