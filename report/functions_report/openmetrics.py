@@ -63,7 +63,7 @@ def label_names(by: str) -> tuple[str, str, str]:
 def labels(by: str, function: Table) -> Labels:
     """Returns the labels of a row; one without a value is left out."""
     address = function.get("address")
-    values = function["symbol"], function["dso"], "" if address is None else f"{int(address):#x}"
+    values = function["symbol"], function["dso"], address or ""
     return {name: value for name, value in zip(label_names(by), values) if value}
 
 

@@ -112,7 +112,7 @@ def table(names: list[str], seed: int = 1) -> Table:
                 "dso": rng.choice(
                     ("/usr/bin/program", "/usr/lib/libexample.so.1", "[kernel.kallsyms]")
                 ),
-                **({} if name else {"address": 4096 * i}),
+                **({} if name else {"address": hex(4096 * i)}),
                 **counts(rng),
             }
         )

@@ -4,6 +4,9 @@
 import json
 from typing import Any
 
+from tests.harness import sumsfile
+from tests.harness.env import PERF, must
+
 
 def flat(text: str) -> dict[str, Any]:
     """The object, with the values of a function as numbers, and beside them their intervals.
@@ -12,6 +15,8 @@ def flat(text: str) -> dict[str, Any]:
     """
     table = json.loads(text)
     for row in table["functions"]:
+        address = row.get("address")
+        row["address"] = address and int(address, 16)
         values = {name: value or {} for name, value in row["metrics"].items()}
         row["metrics"] = {name: value.get("value") for name, value in values.items()}
         row["errors"] = {name: value.get("error") for name, value in values.items()}
@@ -33,3 +38,16 @@ def flat(text: str) -> dict[str, Any]:
             if event
         }
     return table
+
+
+def ended(*arguments: object, perf: object = (PERF,)) -> dict[tuple[str, str], tuple[int, int]]:
+    """Windows that end in a row, and those of them that begin in it, too.
+
+    The keys are the symbol, or else the address, and the DSO.
+    """
+    text = must(*perf, "functions", "report", "--sums=-", *arguments, stderr=-1)
+    found = {}
+    for ((symbol, dso, address), source, _), own in sumsfile.read(text)[0].items():
+        if source == "windows" and (own["ended"] or own["number"]):
+            found[symbol or hex(address), dso] = int(own["ended"]), int(own["number"])
+    return found

@@ -11,7 +11,7 @@ from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Windows
-from tests.harness.tables import flat
+from tests.harness.tables import ended
 
 DATA = CHECK / "belonging"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -20,15 +20,12 @@ HERE = {"host": platform.node(), "release": platform.release(), "arch": platform
 
 
 def report(path: Path, *options: object) -> tuple[dict[str, int], str]:
-    """Samples by symbol or, without one, by address; and the messages."""
-    done = run(
-        PERF, "--buildid-dir", DATA / "none", "functions", "report", "-i", path, "-j", *options,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
+    """Windows by symbol or, without one, by address; and the messages."""
+    perf = PERF, "--buildid-dir", DATA / "none"
+    done = run(*perf, "functions", "report", "-i", path, *options, stderr=subprocess.PIPE)
     assert not done.returncode, done
-    rows = flat(done.stdout)["functions"]
-    found = {row["symbol"] or hex(int(row["address"])): row["windows"]["samples"] for row in rows}
-    return {row: samples for row, samples in found.items() if samples}, done.stderr
+    found = ended("-i", path, *options, perf=perf)
+    return {name: samples for (name, _), (samples, _) in found.items() if samples}, done.stderr
 
 
 def recording(path: Path, *ips: int, base: int = BASE, **header: object) -> Windows:

@@ -18,24 +18,16 @@ from tests.harness import perfdata as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
 from tests.harness.recording import Windows
-from tests.harness.tables import flat
+from tests.harness.tables import ended
 
 DATA = CHECK / "identity"
 DATA.mkdir(parents=True, exist_ok=True)
 BASE = 0x10000000
 
 
-def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """Samples and matched windows by symbol and DSO."""
-    found = {}
-    for row in flat(report)["functions"]:
-        key = row["symbol"] or hex(row["address"]), row["dso"]
-        found[key] = row["windows"]["samples"], row["windows"]["matched"]
-    return found
-
-
 def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int]]:
-    return rows(must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1))
+    """Windows that end in a row, and those that begin there, too, by symbol and DSO."""
+    return ended("-i", path, *options)
 
 
 def build(name: str, source: str, *options: str) -> Path:

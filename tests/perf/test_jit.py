@@ -4,6 +4,7 @@
 The recordings have chosen addresses and maps, or come from a program that writes code and its map.
 """
 
+import json
 import os
 import random
 import unittest
@@ -11,27 +12,12 @@ from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, must
 from tests.harness.recording import Windows
-from tests.harness.tables import flat
+from tests.harness.tables import ended
 
 DATA = CHECK / "jit"
 DATA.mkdir(parents=True, exist_ok=True)
 JIT, UNNAMED = "[JIT]", "[unnamed JIT code]"
 NO_PROCESS = 10_000_000 + 10 * os.getpid()  # no process has a PID like this
-
-
-def report(*options: object, stderr: int = -1) -> dict:
-    return flat(must(PERF, "functions", "report", "-j", *options, stderr=stderr))
-
-
-def rows(*options: object) -> dict[tuple, tuple]:
-    """Samples and matched windows by symbol, DSO and address."""
-    return {
-        (row["symbol"], row["dso"], row["address"]): (
-            row["windows"]["samples"],
-            row["windows"]["matched"],
-        )
-        for row in report(*options)["functions"]
-    }
 
 
 class Workers(Windows):
@@ -84,16 +70,16 @@ class Maps(unittest.TestCase):
         path = self.record(0)
         f, g = "JS:*f /a b.js:1", "g"
         expected = {f: (6, 4), g: (4, 2), UNNAMED: (2, 2)}
-        self.assertEqual(rows("-i", path), {(name, JIT, None): n for name, n in expected.items()})
+        self.assertEqual(ended("-i", path), {(name, JIT): n for name, n in expected.items()})
         self.assertEqual(
-            rows("-i", path, "--by", "comm,symbol"),
-            {(f"worker;{name}", JIT, None): n for name, n in expected.items()},
+            ended("-i", path, "--by", "comm,symbol"),
+            {(f"worker;{name}", JIT): n for name, n in expected.items()},
         )
-        self.assertEqual(rows("-i", path, "--by", "dso"), {(JIT, JIT, None): (12, 12)})
-        self.assertEqual(rows("-i", path, "--dsos", JIT), rows("-i", path))
+        self.assertEqual(ended("-i", path, "--by", "dso"), {(JIT, JIT): (12, 12)})
+        self.assertEqual(ended("-i", path, "--dsos", JIT), ended("-i", path))
         # without lines, rows are offsets in a function
         self.assertEqual(
-            {name: n for (name, _, _), n in rows("-i", path, "--by", "srcline").items()},
+            {name: n for (name, _), n in ended("-i", path, "--by", "srcline").items()},
             {f"{f}+2": (4, 0), f"{f}+1": (2, 0), f"{g}+0": (2, 2), f"{g}+6": (2, 0)}
             | {UNNAMED: (2, 2)},
         )
@@ -103,8 +89,9 @@ class Maps(unittest.TestCase):
         one, two = self.record(0), self.record(1)
         for by in ("symbol",), ("symbol", "srcline"), ("comm", "symbol"):
             with self.subTest(by):
-                changes = report("--diff", one, two, "--by", ",".join(by))["functions"]
-                self.assertEqual({row["status"] for row in changes}, {"both"})
+                changes = "--diff", one, two, "--by", ",".join(by)
+                told = json.loads(must(PERF, "functions", "report", "-j", *changes, stderr=-1))
+                self.assertEqual({row["status"] for row in told["functions"]}, {"both"})
         texts = [must(PERF, "functions", "report", "-i", i, "--sums", "-") for i in (one, two)]
         self.assertEqual(*texts)
         self.assertNotIn("/tmp", texts[0])
@@ -120,6 +107,6 @@ class Maps(unittest.TestCase):
         )
         for at in 0, 64, 128:
             recording.window(base + at)
-        names = {symbol for symbol, _, _ in rows("-i", recording.write(DATA / "damaged.data"))}
+        names = {symbol for symbol, _ in ended("-i", recording.write(DATA / "damaged.data"))}
         self.assertIn("all", names)
         self.assertEqual(len(names), 3)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* JSON by the schema tools/perf/Documentation/perf-functions.schema.json, and its writer. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -228,11 +229,16 @@ void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, co
 
 void fn_json__names(struct fn_json *json, const char *label, const struct fn_row *row)
 {
+	char address[20];
+
 	fn_json__string(json, "label", label);
 	fn_json__string(json, "symbol", row->symbol);
 	fn_json__string(json, "dso", row->dso);
-	if (row->has_address)
-		fn_json__number(json, "address", row->address);
+	if (!row->has_address)
+		return;
+	/* A number of JSON has 53 bits only. */
+	scnprintf(address, sizeof(address), "0x%" PRIx64, row->address);
+	fn_json__string(json, "address", address);
 }
 
 /* The number of observations in a row by source; NULL: in all rows. */
