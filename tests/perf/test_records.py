@@ -87,9 +87,9 @@ class Parts(unittest.TestCase):
             (row,) = flat(done.stdout)["functions"]
             self.assertEqual(row["windows"]["matched"], 30)
             counts = {name: event["count"] for name, event in row["events"].items()}
-            # nobody knows when the first interval of a recording began
-            self.assertEqual(counts["instructions"], 2 * (10 * 130 - 100))
-            self.assertEqual(counts["cache-misses"], 10 * 130 - 100)
+            self.assertEqual(counts["cycles"], 30 * (LONG + WINDOW))
+            for member in "instructions", "cache-misses":  # by their rates in windows
+                self.assertAlmostEqual(counts[member], counts["cycles"] / 10)
             files = []
             for path in one, other:
                 files.append(path.with_suffix(".sums"))
@@ -122,48 +122,6 @@ class Parts(unittest.TestCase):
 class Late(unittest.TestCase):
     """The counter goes on after an overflow, and the next interval is shorter by that."""
 
-    def write(self, *ends: tuple[int, int, int]) -> Path:
-        """A recording of windows. ends: the start and the end of each, and its delay."""
-        windows, before = Windows(), 0
-        for begin, end, late in ends:
-            for address, period, more in (begin, LONG, -before), (end, WINDOW, late):
-                windows.values[1] += period + more
-                values = [*windows.values.items()]
-                windows.writer.sample(
-                    windows.groups[0][0], windows.where(), address, period, values
-                )
-            before = late
-        return windows.write(DATA / "late.data")
-
-    def test_quantiles(self):
-        """Of 100 windows, 50 are late by 51 or more, and 5 by 96 or more."""
-        late = [1 + 37 * number % 100 for number in range(100)]
-        path = self.write(*((0x1000, 0x1000, number) for number in late))
-        done = run(PERF, "functions", "report", "-j", path, stderr=-1)
-        self.assertEqual(
-            flat(done.stdout)["skid"],
-            [
-                {
-                    "leader": "cycles",
-                    "windows": 100,
-                    "mean": 50.5,
-                    "median": 51,
-                    "percentile_95": 96,
-                }
-            ],
-        )
-        self.assertIn(
-            "windows of cycles end 50.5 events late on average, and one in 20 ends 96 or more late",
-            done.stderr,
-        )
-
-    def test_long_windows_need_no_note(self):
-        """Nobody has to act if windows of 300 are late by 29 at most."""
-        for most, is_noted in (29, False), (40, True):
-            path = self.write(*((0x1000, 0x1000, number % most + 1) for number in range(200)))
-            done = run(PERF, "functions", "report", path, stderr=-1)
-            self.assertEqual("late on average" in done.stderr, is_noted, done.stderr)
-
     def test_each_leader_has_its_own_skid(self):
         """Windows in nanoseconds that end late do not change the shares of cycles."""
         groups = [
@@ -185,15 +143,13 @@ class Late(unittest.TestCase):
                         recording.writer.sample(group[0], where, address, period, values)
             path = recording.write(DATA / "leaders.data")
             report = flat(must(PERF, "functions", "report", "-j", path, stderr=-1))
-            late = {skid["leader"]: skid["mean"] for skid in report["skid"]}
-            self.assertEqual(late, dict(zip(("cycles", "cpu-clock"), (late for _, late in kinds))))
             shares.append({row["address"]: row["intervals"]["%CY"] for row in report["functions"]})
         self.assertEqual(shares[0], shares[1])
 
 
 class Groups(unittest.TestCase):
     def test_one_ends_early(self):
-        """The tables of --interval after its last window lack its columns, and have the others."""
+        """The tables of --interval after its last window have its columns, without values."""
         members = ("instructions", 0, 1), ("page-faults", 1, 2)
         recording = Recording(
             [
@@ -209,4 +165,6 @@ class Groups(unittest.TestCase):
         options = "-x", ",", "-F", "%PF,CPI", "-s", "%PF"
         text = must(PERF, "functions", "report", "--interval", "1e-7", *options, path, stderr=-1)
         titles = [line for line in text.splitlines() if line.startswith("time,")]
-        self.assertEqual(titles, ["time,symbol,dso,%PF,CPI,weak", "time,symbol,dso,CPI,weak"])
+        self.assertEqual(titles, ["time,symbol,dso,%PF,CPI,weak,rough"])
+        values = [line.split(",")[3:5] for line in text.splitlines() if "0x1000" in line]
+        self.assertEqual((values[0], values[-1]), (["100", "100"], ["-", "100"]))
