@@ -102,7 +102,7 @@ class Run:
         writer.comm(pw.Where(1, 10, 10), "prog")
         for library, base in LOADED.items():
             writer.mmap2(pw.Where(2, 10, 10), base, 0x10000, str(libraries.path(library)))
-        addresses = [LOADED[library] + at + 4 for library, at in named_once(libraries).values()]
+        addresses = [LOADED[library] + at + 48 for library, at in named_once(libraries).values()]
         for number, (event, place, period) in enumerate(self.samples):
             writer.sample(
                 events[event],

@@ -69,10 +69,10 @@ class Options(Case):
         self.report(self.one, "--sums", sums)
         reason = (
             "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit, "
-            "--ci and --correct, and give them when you report the sums"
+            "and --ci, and give them when you report the sums"
         )
         for options in (
-            *(("--correct",), ("--ci",), ("-j",), ("-x", ","), ("-F", "CPI"), ("-M", "all")),
+            *(("--ci",), ("-j",), ("-x", ","), ("-F", "CPI"), ("-M", "all")),
             *(("--sort", "CPI"), ("--limit", 1), ("--percent-limit", 1)),
         ):
             self.assert_refused(reason, self.one, "--sums", "-", *options)

@@ -26,12 +26,14 @@
 #define MOST_MOVED	0.25
 /* How late samples are where no windows tell, in cycles. */
 #define USUAL_LATE	10
-/* Cycles of an instruction near an entry, and the part of the moved events that is not in both. */
+/* Cycles of an instruction near an entry. */
 #define CYCLES_NEAR	4
-#define MOVED_BY_DELAY	0.7
+/* The parts of the moved events that change a value: of time, of other events, and of branches. */
+#define MOVED_OF_TIME	0.25
+#define MOVED_BY_DELAY	0.5
+#define MOVED_BY_BRANCH	1
 /* A function that is left less often in the delay of a sample has its own near its entry. */
 #define SELDOM_LEFT	0.01
-#define MOVED_BY_BRANCH	0.5
 /* A million rows with 60 columns have as many values, of 4 GB. */
 #define MOST_VALUES	60000000
 /* More than all metrics of a CPU need; a crafted sums file has more. */
@@ -675,6 +677,13 @@ static bool is_late(const struct fn_table *table, const struct fn_source *source
 	return false;
 }
 
+/* A delay of all samples of time alone does little to a rate. */
+static bool is_misplaced(const struct fn_table *table, const struct fn_source *source,
+			 const char *event)
+{
+	return !fn_event__is_time(event) && is_late(table, source, event);
+}
+
 static void widen(struct fn_value *value, double moved)
 {
 	if (!isfinite(moved))
@@ -716,30 +725,28 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	const bool is_share = fn_column__is_share(column);
 	const bool is_branch = fn_event__is_branch(column->event);
 	const char *doubt = NULL;
-	double instructions, moved;
+	double instructions, left, moved;
 	struct skid skid;
 	struct pool own;
 
 	if (!fn_value__has_interval(value) || !find_skid(context, row, &skid))
 		return NULL;
 	own = pool_at(is_share ? &context->even : &context->own, row);
-	if (is_share && fn_event__is_time(column->event)) {
-		/* A constant delay moves every boundary alike. */
-		widen(value, value->value * skid.at_entry);
-		goto out;
-	}
+	left = skid.exits * skid.late;
 	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
 	if (is_branch)
 		instructions = fmax(instructions, 4);
-	if (!is_share && own.nr_sets && !context->link && skid.exits * skid.late > SELDOM_LEFT)
-		doubt = join_deep(context, row, value, own, bins_of(instructions));
-	if (!is_share && fn_event__is_time(column->event))
-		goto out;
-	moved = MOVED_BY_DELAY * skid.exits * skid.late * value->value;
+	if (fn_event__is_time(column->event)) {
+		/* A constant delay moves every boundary alike, and most of both sides of a rate. */
+		moved = MOVED_OF_TIME * left * value->value;
+		widen(value, is_share ? hypot(moved, value->value * skid.at_entry) : moved);
+		goto join;
+	}
+	moved = MOVED_BY_DELAY * left * value->value;
 	if (!value->value) {
 		moved = is_share ? column->scale * skid.time / context->all_time : whole->value;
-		if (skid.exits * skid.late < MOST_MOVED)
-			moved *= MOVED_BY_DELAY * skid.exits * skid.late;
+		if (left < MOST_MOVED)
+			moved *= MOVED_BY_DELAY * left;
 	}
 	if (is_branch) {
 		/* A mispredicted call, for one, is sampled in the callee. */
@@ -750,7 +757,9 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 			doubt = "skid";
 	}
 	widen(value, moved);
-out:
+join:
+	if (!is_share && own.nr_sets && !context->link && left > SELDOM_LEFT)
+		doubt = join_deep(context, row, value, own, bins_of(instructions)) ?: doubt;
 	cap_percentage(column, value);
 	return doubt;
 }
@@ -876,8 +885,10 @@ static void begin_column(struct context *context, const struct fn_table *table,
 	else
 		begin_rate(context);
 	context->is_late = !source->is_joint && !fn_by__is(table->by, FN_BY_CHILDREN) &&
-			   (is_late(table, source, column->event) ||
-			    (!fn_column__is_share(column) && is_late(table, source, column->per)));
+			   (fn_column__is_share(column) ?
+			    is_late(table, source, column->event) :
+			    is_misplaced(table, source, column->event) ||
+			    is_misplaced(table, source, column->per));
 	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
 		context->time = find_places(table, source, clocks[i], clocks[i]);
 	context->all_time = pool_at(&context->time, NULL).y;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <linux/kernel.h>
+#include <linux/zalloc.h>
 
 #include "../debug.h"
 #include "../header.h"
@@ -67,6 +68,13 @@ static bool choose_source(struct fn_table *table, const struct fn_source *source
 				     table->sets[j]->even == set;
 		set->is_dropped = !is_needed;
 		set->is_hidden |= set->source != source;
+		for (size_t j = 0; set->is_hidden && j < table->nr_rows; j++) {
+			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+
+			/* Only samples of the leader tell shares. */
+			if (sums && !sums->values[0])
+				zfree(&table->rows[j]->sums[set->index]);
+		}
 	}
 	return found;
 }

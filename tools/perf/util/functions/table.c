@@ -780,13 +780,40 @@ static int add_texts(struct fn_table *table, const struct fn_table *other)
 	return err;
 }
 
-static u32 sources_of(const struct fn_table *table)
+static bool is_shown(const struct fn_set *set)
+{
+	return !set->is_hidden && !set->is_dropped;
+}
+
+/* Whether an event has observations of a source; @event NULL: whether any has. */
+static bool has_shown(const struct fn_table *table, const struct fn_source *source,
+		      const char *event)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		if (set->source == source && is_shown(set) &&
+		    (!event || fn_set__find(set, event) >= 0))
+			return true;
+	}
+	return false;
+}
+
+/* The sources that @other lacks, or for which other events sample. */
+static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 {
 	u32 bits = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		bits |= table->sets[i]->is_hidden || table->sets[i]->is_dropped ? 0 :
-			table->sets[i]->source->bit;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; is_shown(set) && j < set->nr_events; j++) {
+			const char *event = set->source->is_joint ? NULL : set->events[j].name;
+
+			if (!has_shown(other, set->source, event))
+				bits |= set->source->bit;
+		}
+	}
 	return bits;
 }
 
@@ -828,7 +855,7 @@ const char *fn_table__add(struct fn_table *table, const struct fn_table *other)
 	if (reason)
 		return reason;
 	if (table->nr_sets && other->nr_sets)
-		table->is_partial |= sources_of(table) ^ sources_of(other);
+		table->is_partial |= lacks(table, other) | lacks(other, table);
 	table->is_partial |= other->is_partial;
 	if (!table->nr_sets) {
 		memcpy(table->by, other->by, sizeof(table->by));
