@@ -3,7 +3,6 @@
 
 import struct
 import unittest
-from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, must, run

@@ -68,7 +68,7 @@ class Options(Case):
         sums = DATA / "values.sums"
         self.report(self.one, "--sums", sums)
         reason = (
-            "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit, "
+            "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit "
             "and --ci, and give them when you report the sums"
         )
         for options in (
