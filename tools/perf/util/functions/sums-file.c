@@ -88,6 +88,12 @@ static void write_set(const struct fn_set *set, FILE *fp)
 	write_sums(set, set->windows, fp);
 	fputs("longs", fp);
 	write_sums(set, set->longs, fp);
+	if (set->nr_late) {
+		fputs("late", fp);
+		write_number(set->nr_late, fp);
+		write_number(set->late, fp);
+		fputc('\n', fp);
+	}
 }
 
 static void write_row(const struct fn_set *set, const struct fn_row *row, FILE *fp)
@@ -439,6 +445,19 @@ static int read_cpu(struct reader *reader)
 	return scan(reader, "s", &cpu) ?: fn_table__add_cpu(reader->table, cpu);
 }
 
+/* late NUMBER EVENTS */
+static int read_late(struct reader *reader)
+{
+	double late, nr;
+	int err = reader->set ? scan(reader, "dd", &nr, &late) : -EINVAL;
+
+	if (err)
+		return err;
+	reader->set->nr_late += nr;
+	reader->set->late += late;
+	return 0;
+}
+
 /* Returns 1 for the last line. */
 static int read_line(struct reader *reader)
 {
@@ -448,6 +467,7 @@ static int read_line(struct reader *reader)
 	} lines[] = {
 		{ "row", read_row }, { "set", read_set }, { "event", read_event },
 		{ "group", read_group }, { "by", read_by }, { "cpu", read_cpu },
+		{ "late", read_late },
 	};
 	struct fn_table *table = reader->table;
 	const char *word = reader->fields[0];
