@@ -24,7 +24,7 @@ from bench.guest import SHARE, with_truth
 from bench.markdown import prose
 from emulator import truth as model
 from emulator.compare import by_function, compare
-from tests.harness import perfwrite as pw
+from tests.harness import perfdata as pw
 from tests.harness.env import PERF
 
 TITLE = "Late samples compared with the truth"

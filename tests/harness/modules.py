@@ -207,6 +207,5 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     def test_event_of_a_sleeping_task(self):
         self.check_unloaded(self.periods("asleep"))
 
-
     def test_kernel_does_not_complain(self):
         self.assertNotRegex((self.share / "dmesg").read_text(), COMPLAINTS)
