@@ -30,12 +30,12 @@ from typing import Any
 from bench.experiment import records
 from bench.guest import HERE, OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import ARCH, BUILD, TOP, in_guest, must
+from tests.harness.env import ARCH, BASE, BUILD, TOP, in_guest, must
 from tests.harness.machines import BY_MODULE
 from tests.harness.pristine import CORE, IMAGE, keep_kernel, pristine_module
 
 TITLE = "Cost of an overflow"
-FIX = TOP / "patches/arm-pmu/leave-disabled-after-overflow.patch"
+FIX = "arm-pmu/leave-disabled-after-overflow.patch"
 
 # the arguments of overflows.c for each kernel: one overflow in 1000 instructions in all cases
 RUNS = {
@@ -198,7 +198,8 @@ def measure() -> dict:
     """Builds and runs the kernels."""
     program("overflows")
     before, stop_start = OUT / "before", OUT / "stop-start"
-    keep_kernel(before, "pristine", FIX)
+    own = TOP / "patches/overrides" / BASE / FIX
+    keep_kernel(before, "pristine", own if own.exists() else TOP / "patches" / FIX)
     keep_kernel(stop_start, "series", HERE / "stop-start.patch")
     series = BUILD / "kernel" / ARCH
     images = {
