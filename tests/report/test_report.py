@@ -21,6 +21,8 @@ from tests.harness.simulation import Libraries, Simulation
 sys.path.insert(0, str(TOP / "report"))
 from functions_report import plot  # noqa: E402 pylint: disable=import-error,wrong-import-position
 
+MINUTES = 1
+
 
 def setUpModule() -> None:
     reports.prepare()
