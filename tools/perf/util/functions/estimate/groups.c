@@ -12,18 +12,14 @@
 #include <linux/kernel.h>
 
 #include "../../debug.h"
-#include "../../evlist.h"
 #include "../../evsel.h"
 #include "../../expr.h"
 #include "../../header.h"
 #include "../../metricgroup.h"
-#include "../../parse-events.h"
 #include "../../pmu.h"
 #include "../../pmus.h"
 #include "../../smt.h"
-#include "../../strbuf.h"
 #include "../../strlist.h"
-#include "../../thread_map.h"
 #include "../record.h"
 #include "groups.h"
 #include "vendor-metrics.h"
@@ -182,7 +178,7 @@ static int add_metric(struct fn_groups *groups, const struct function_expr *expr
 		goto out;
 	}
 	err = fn_groups__can_count(groups, events) ? groups_add_events(groups, events) :
-							add_apart(groups, events);
+						     add_apart(groups, events);
 out:
 	strlist__delete(events);
 	return err;
