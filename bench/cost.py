@@ -9,8 +9,8 @@ a kernel thread has interrupted.
 Three kernels are compared: Linux without the series, with it, and with it and
 stop-start.patch. This patch stops and starts the PMU on each overflow of an event
 that alternates, as RFC v2 of the published series did (2024). All have the series'
-fix of arm_pmuv3, which has nothing to do with alternate periods. The module is measured on Linux without
-the series and without this fix.
+fix of arm_pmuv3, which has nothing to do with alternate periods. The module is
+measured on Linux without the series and without this fix.
 
 The interrupt that opens a window is also measured in the machine with caches, where a plugin of
 QEMU (emulator/interrupts.c) sees each instruction of the kernel and each access to memory: of what it
