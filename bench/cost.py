@@ -9,8 +9,8 @@ a kernel thread has interrupted.
 Three kernels are compared: Linux without the series, with it, and with it and
 stop-start.patch. This patch stops and starts the PMU on each overflow of an event
 that alternates, as RFC v2 of the published series did (2024). All have the series'
-fix of arm_pmuv3, which has nothing to do with alternate periods. The module is measured on Linux without
-the series and without this fix.
+fix of arm_pmuv3, which has nothing to do with alternate periods. The module is
+measured on Linux without the series and without this fix.
 
 The interrupt that opens a window is also measured in the machine with caches, where a plugin of
 QEMU (emulator/interrupts.c) sees each instruction of the kernel and each access to memory: of what it
@@ -30,12 +30,12 @@ from typing import Any
 from bench.experiment import records
 from bench.guest import HERE, OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import ARCH, BUILD, TOP, in_guest, must
+from tests.harness.env import ARCH, BASE, BUILD, TOP, in_guest, must
 from tests.harness.machines import BY_MODULE
 from tests.harness.pristine import CORE, IMAGE, keep_kernel, pristine_module
 
 TITLE = "Cost of an overflow"
-FIX = TOP / "patches/arm-pmu/leave-disabled-after-overflow.patch"
+FIX = "arm-pmu/leave-disabled-after-overflow.patch"
 
 # the arguments of overflows.c for each kernel: one overflow in 1000 instructions in all cases
 RUNS = {
@@ -198,7 +198,8 @@ def measure() -> dict:
     """Builds and runs the kernels."""
     program("overflows")
     before, stop_start = OUT / "before", OUT / "stop-start"
-    keep_kernel(before, "pristine", FIX)
+    own = TOP / "patches/overrides" / BASE / FIX
+    keep_kernel(before, "pristine", own if own.exists() else TOP / "patches" / FIX)
     keep_kernel(stop_start, "series", HERE / "stop-start.patch")
     series = BUILD / "kernel" / ARCH
     images = {

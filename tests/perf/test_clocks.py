@@ -154,7 +154,7 @@ class Screen(unittest.TestCase):
         for width in 80, 30:
             with self.subTest(width=width):
                 events = "-e", "cpu-clock:u,page-faults:u", "-F", "#,%CLK,%PF"
-                words = *events, "--delay", "0.3", "--", program, 3
+                words = *events, "--delay", "0.3", "--", program, 6
                 terminal = Terminal(PERF, "functions", "top", *words)
                 terminal.until("perf functions top")
                 terminal.resize(30, width)

@@ -562,7 +562,7 @@ class Record(unittest.TestCase):
         run(PERF, "record", "-q", "-e", "cpu-clock:u", "-o", path, "true")
         if " record " not in run(PERF, "report", "--header-only", "-i", path).stdout:
             self.skipTest("perf of Linux 7.3 does not write its command line")
-        perf = *(PERF, "functions", "record", "-q", "--no-inherit", "--no-window"), "-o", path
+        perf = *(PERF, "functions", "record", "-q", "--no-inherit"), "-o", path
         events = "--period", 100000, "-e", "{cpu-clock,page-faults}:uS"
         loop = "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
         with subprocess.Popen(["sleep", "60"]) as other:

@@ -283,7 +283,7 @@ echo $status >> /share/twice.said
 if [ -e /tmp/ended ]; then echo > /share/ended; fi
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts
-python3 at_terminal.py
+PYTHONPATH=/share python3 at_terminal.py
 """
 
 

@@ -85,6 +85,7 @@ struct sampling {
 	bool is_plain;			/* each of the leader's periods is a window */
 	bool has_counts;		/* members are read with samples of the leader */
 	bool members_sample;
+	struct strlist *samplers;	/* the members that can */
 	bool is_precise;		/* the PMU has precise events, which have no jitter */
 	bool has_jitter;		/* events with a frequency can have it */
 	bool has_branches;
@@ -247,29 +248,32 @@ static void add_event(struct strbuf *text, const char *event, const char *terms,
 	strbuf_addf(text, "%s%s/%s", has_terms ? "," : "/", terms, modifiers);
 }
 
-static bool can_sample(const struct sampling *sampling, const char *event)
-{
-	return sampling->members_sample && !try_events("%s:%s", event, sampling->modifiers);
-}
-
-/* Divides the rate among the events that sample. */
-static void set_rate(struct sampling *sampling, const struct fn_groups *groups)
+/* Finds the members that can sample, and divides the rate among the events that do. */
+static int choose_samplers(struct sampling *sampling, const struct fn_groups *groups)
 {
 	int nr = sampling->has_windows ? 0 : groups->nr, most;
 	struct str_node *event;
 
+	sampling->samplers = strlist__new(NULL, NULL);
+	if (!sampling->samplers)
+		return -ENOMEM;
 	for (unsigned int i = 0; i < groups->nr; i++) {
 		strlist__for_each_entry(event, groups->group[i]) {
-			if (can_sample(sampling, event->s))
-				nr++;
-			else
+			if (!sampling->members_sample ||
+			    try_events("%s:%s", event->s, sampling->modifiers)) {
 				sampling->has_counts = true;
+				continue;
+			}
+			if (strlist__add(sampling->samplers, event->s) == -ENOMEM)
+				return -ENOMEM;
+			nr++;
 		}
 	}
 	if (sysctl__read_int("kernel/perf_event_max_sample_rate", &most) || most > MOST_RATE)
 		most = MOST_RATE;
 	sampling->rate = (sampling->has_windows ? RATE_BESIDE : RATE) / max(nr, 1);
 	sampling->rate = max(min(sampling->rate, most), 1);
+	return 0;
 }
 
 static void add_term(struct strbuf *terms, const char *name, u64 value)
@@ -313,7 +317,8 @@ static char *events_of(const struct sampling *sampling, const struct fn_groups *
 		add_event(&text, sampling->leader, leader, "");
 		strlist__for_each_entry(event, groups->group[i]) {
 			strbuf_addch(&text, ',');
-			add_event(&text, event->s, can_sample(sampling, event->s) ? member : NULL,
+			add_event(&text, event->s,
+				  strlist__has_entry(sampling->samplers, event->s) ? member : NULL,
 				  sampling->has_pmu ? "P" : "");
 		}
 		strbuf_addf(&text, "}:%s%s", sampling->modifiers, sampling->has_counts ? "S" : "");
@@ -436,9 +441,8 @@ static char *choose_events(const struct parsed *parsed, const struct fn_recorder
 	groups.modifiers = sampling.modifiers;
 	err = parsed->metrics ? recorder->add_metrics(&groups, parsed->metrics) :
 				add_default_members(&groups, sampling.has_pmu, parsed->given['v']);
-	if (err)
+	if (err || choose_samplers(&sampling, &groups))
 		goto out;
-	set_rate(&sampling, &groups);
 	if (may_branch && sampling.has_pmu && has_branch_records(perf_pmus__scan_core(NULL))) {
 		/* They may need counters. */
 		sampling.has_branches = true;
@@ -455,6 +459,7 @@ out:
 	for (unsigned int i = 0; i < groups.nr; i++)
 		strlist__delete(groups.group[i]);
 	free(groups.group);
+	strlist__delete(sampling.samplers);
 	return events;
 }
 

@@ -46,6 +46,8 @@ struct sample {
 	__u64 value[2];
 };
 
+static pid_t child;	/* it may share the fixture with its parent */
+
 /* A group of cycles, which samples, and instructions, or the other way round. */
 FIXTURE(event) {
 	struct perf_event_attr attr;
@@ -346,12 +348,13 @@ TEST_F(event, child)
 	self->attr.inherit = 1;
 	start(_metadata, self);
 	run_into(_metadata, self, true);
-	self->tid = fork();
-	if (!self->tid) {
+	child = fork();
+	if (!child) {
 		alarm(10);
 		work(~0U);
 		_exit(0);
 	}
+	self->tid = child;
 	expect_alternation(_metadata, self, 0);
 	kill(self->tid, SIGKILL);
 }
@@ -387,11 +390,10 @@ TEST_F(event, limit)
 		begin = count(_metadata, self);
 		EXPECT_EQ(0, set_period(self, 2 * LONG));
 		expect_alternation(_metadata, self, begin);
-		self->tid = fork();
-		if (!self->tid)
+		child = fork();
+		if (!child)
 			_exit(0);
-		EXPECT_LT(0, self->tid);
-		self->tid = getpid();
+		EXPECT_LT(0, child);
 	}
 }
 
