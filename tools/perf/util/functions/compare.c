@@ -227,11 +227,12 @@ static void side__exit(struct side *side)
 	free(side->runs);
 }
 
-static int make_columns(struct run *run, const char *metrics, bool is_silent)
+static int make_columns(struct run *run, const struct fn_compare_options *options, bool is_silent)
 {
-	int err = fn_columns__init(&run->columns, &run->table);
+	int err = fn_columns__init(&run->columns, &run->table, options->fields, options->sort);
 
-	return err ?: metrics ? fn_metrics__add(&run->columns, metrics, is_silent) : 0;
+	return err ?: options->metrics ? fn_metrics__add(&run->columns, options->metrics,
+							 is_silent) : 0;
 }
 
 /* A run without samples has no values to compare. */
@@ -270,9 +271,9 @@ static int read_side(struct side *side, const char *const *paths, unsigned int n
 	for (unsigned int i = 0; !err && i < nr; i++)
 		err = read_run(side, paths[i], compare->has_by, options);
 	err = err ?: fn_table__settle(&side->all.table) ?:
-	      make_columns(&side->all, compare->metrics, /*is_silent=*/false);
+	      make_columns(&side->all, compare, /*is_silent=*/false);
 	for (unsigned int i = 0; !err && i < side->nr; i++)
-		err = make_columns(&side->runs[i], compare->metrics, /*is_silent=*/true);
+		err = make_columns(&side->runs[i], compare, /*is_silent=*/true);
 	if (!err)
 		side->labels = fn_table__labels(&side->all.table, compare->json ? INT_MAX : 0);
 	return err ?: side->labels ? 0 : -ENOMEM;

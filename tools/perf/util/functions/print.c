@@ -479,7 +479,8 @@ int fn_view__print(const struct fn_view *view, FILE *fp)
 		if (view->with_ci)
 			fputs(INTERVAL_NOTE, fp);
 		fn_text__print(text, fp);
-		print_sources(view, fp);
+		if (view->nr_rows)
+			print_sources(view, fp);
 		print_horizons(view, fp);
 		print_length(view, fp);
 	}

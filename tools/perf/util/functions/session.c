@@ -1381,9 +1381,8 @@ static int finish(struct fn_session *session, u64 lost)
 	int err = fn_windows__end_bursts(session);
 
 	fn_paths__choose(session->paths);
-	/* Idle streams of a live recording are forgotten. */
-	if (!err && !session->options->is_due)
-		err = fn_samples__scale(session, evlist, session->nr_tasks, table);
+	err = err ?: fn_samples__scale(session, evlist, session->nr_tasks, session->options->is_due,
+				       table);
 	if (!err)
 		fn_windows__stretch(session, evlist);
 	err = err ?: fn_rows__finish(session->rows);
