@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import reports, sumsfile
-from tests.harness.env import CHECK, PERF, must, run, unquoted, words
+from tests.harness.env import CHECK, PERF, must, run, words
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
 from tests.harness.tables import flat
 
