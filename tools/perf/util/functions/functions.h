@@ -742,7 +742,7 @@ bool fn_notes__has_addr2line(void);
 
 /* sums-file.c */
 #define FN_SUMS_MAGIC	"perf-function-sums "
-int fn_table__write_sums(const char *path, const struct fn_table *table);
+int fn_table__write_sums(const char *path, struct fn_table *table);
 int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size);
 
 /* metrics.c: -M. Adds columns; @is_silent: errors only. */
