@@ -220,7 +220,8 @@ static int read_side(struct side *side, const char *const *paths, unsigned int n
 	for (unsigned int i = 0; !err && i < side->nr; i++) {
 		struct run *run = &side->runs[i];
 
-		err = fn_columns__init(&run->columns, &run->table);
+		err = fn_columns__init(&run->columns, &run->table, compare->fields,
+				       compare->sort);
 		if (!err && compare->metrics)
 			err = fn_metrics__add(&run->columns, compare->metrics, /*is_silent=*/i);
 	}

@@ -494,7 +494,7 @@ unsigned int fn_site__distance(const struct addr_location *al, struct machine *m
 			       const char *arch);
 /* samples.c */
 int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
-		      struct fn_table *table);
+		      bool is_live, struct fn_table *table);
 
 /*
  * A source: samples.c, windows.c, branches.c. A new one is a file with one of these, and an entry
@@ -576,7 +576,6 @@ struct fn_column {
 	const char *unit;	/* for JSON: "%", "1/KI", ... ; NULL: none */
 	const struct fn_source *source;	/* of its values; NULL for counts */
 	bool is_count;		/* a number: no interval, no mark */
-	bool is_extra;		/* only printed if -F names it */
 	bool is_apart;		/* its events have nothing in common: no values */
 	/* Of top-down metrics: "slots" or "cycles" on the first level; what it is a part of. */
 	const char *divides, *parent;
@@ -601,8 +600,12 @@ struct fn_columns {
 	struct fn_value *values;	/* by row->index, then by column */
 };
 
-/* Returns 0, -ENOMEM, -EOVERFLOW (too many events), or -E2BIG (too many values). */
-int fn_columns__init(struct fn_columns *columns, const struct fn_table *table);
+/*
+ * @fields and @sort: of the user, or NULL. They may name events, to have their numbers. Returns 0,
+ * -ENOMEM, -EOVERFLOW (too many events), or -E2BIG (too many values).
+ */
+int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, const char *fields,
+		     const char *sort);
 void fn_columns__exit(struct fn_columns *columns);
 /* Adds a column with value(), and its values; takes title, meaning and data. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);

@@ -319,14 +319,6 @@ void fn_text__print(struct fn_text *text, FILE *fp)
 	}
 }
 
-/* A table that is printed to memory goes to stdout later. */
-static bool is_terminal(FILE *fp)
-{
-	int fd = fileno(fp);
-
-	return isatty(fd < 0 ? STDOUT_FILENO : fd) || pager_in_use();
-}
-
 static const char *color_of(const struct fn_column *column, const struct fn_value *value)
 {
 	if (!fn_value__is_defined(value))
@@ -479,7 +471,8 @@ int fn_view__print(const struct fn_view *view, FILE *fp)
 		if (view->with_ci)
 			fputs(INTERVAL_NOTE, fp);
 		fn_text__print(text, fp);
-		print_sources(view, fp);
+		if (view->nr_rows)
+			print_sources(view, fp);
 		print_horizons(view, fp);
 		print_length(view, fp);
 	}
@@ -491,9 +484,9 @@ int fn_view__print(const struct fn_view *view, FILE *fp)
 /* A program gets the bytes of names as they are, a terminal does not. */
 void fn_csv__text(const char *text, const char *separator, FILE *fp)
 {
-	char *printable = is_terminal(fp) ? function_text__printable(text) : NULL;
+	char *printable = function_text__printable(text);
 
-	text = printable ?: text;
+	text = printable ?: "";
 	if (!strstr(text, separator) && !strpbrk(text, "\"\r\n")) {
 		fputs(text, fp);
 	} else {

@@ -355,23 +355,36 @@ static bool all_have_records(const struct fn_session *session, struct evsel *evs
 	return found;
 }
 
-/* Returns the name of what an event counts, unless another one of it counts something else. */
+static struct named_event *find_event(const struct fn_session *session, const char *name)
+{
+	struct named_event *event = session->events;
+
+	while (name && event && strcmp(event->name, name))
+		event = event->next;
+	return name ? event : NULL;
+}
+
+/*
+ * Returns the name of what an event counts. If another one of it counts something else, perf's name,
+ * with a number if it has that, too.
+ */
 static char *name_event(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	char *name = is_synthesized(evsel) ? strdup(evsel__name(evsel)) :
 		     fn_event__name(attr, evsel__name(evsel), session->cpu);
-	struct named_event *event = session->events;
+	struct named_event *event = find_event(session, name);
 	size_t size;
 
-	while (name && event && strcmp(event->name, name))
-		event = event->next;
-	if (!name || (event && !fn_event__differs(attr, &event->attr, session->cpu)))
-		return name;
-	if (event) {
+	for (unsigned int nr = 1; event && fn_event__differs(attr, &event->attr, session->cpu);
+	     nr++) {
 		free(name);
-		return strdup(evsel__name(evsel));
+		if (asprintf(&name, nr > 1 ? "%s#%u" : "%s", evsel__name(evsel), nr) < 0)
+			return NULL;
+		event = find_event(session, name);
 	}
+	if (!name || event)
+		return name;
 	size = strlen(name) + 1;
 	event = malloc(sizeof(*event) + size);
 	if (!event) {
@@ -1381,9 +1394,8 @@ static int finish(struct fn_session *session, u64 lost)
 	int err = fn_windows__end_bursts(session);
 
 	fn_paths__choose(session->paths);
-	/* Idle streams of a live recording are forgotten. */
-	if (!err && !session->options->is_due)
-		err = fn_samples__scale(session, evlist, session->nr_tasks, table);
+	err = err ?: fn_samples__scale(session, evlist, session->nr_tasks, session->options->is_due,
+				       table);
 	if (!err)
 		fn_windows__stretch(session, evlist);
 	err = err ?: fn_rows__finish(session->rows);

@@ -320,8 +320,9 @@ static int read_values(struct fn_streams *streams, struct fn_stream *stream, str
 
 			if (found == -ENOENT)
 				continue;
+			/* The sampler's own value is the first one. */
 			if (found < 0)
-				return found;
+				return stream->ids[0] == stream->id ? found : -EINVAL;
 			member = found;
 		}
 		stream->counted[member++] = v->value;
