@@ -707,6 +707,7 @@ void fn_text__delete(struct fn_text *text);
 int fn_view__print(const struct fn_view *view, FILE *fp);
 void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
 void fn_csv__text(const char *text, const char *separator, FILE *fp);
+void fn_csv__number(double number, const char *separator, FILE *fp);
 void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/* and DSO */
 /* Whether --percent-limit leaves out a row. */
 bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
@@ -744,7 +745,7 @@ bool fn_notes__has_addr2line(void);
 
 /* sums-file.c */
 #define FN_SUMS_MAGIC	"perf-function-sums "
-int fn_table__write_sums(const char *path, const struct fn_table *table);
+int fn_table__write_sums(const char *path, struct fn_table *table);
 int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size);
 
 /* metrics.c: -M. Adds columns; @is_silent: errors only. */
@@ -810,7 +811,8 @@ struct fn_compare_options {
 	const char *const *before, *const *after;	/* inputs */
 	unsigned int nr_before, nr_after;
 	bool has_by;
-	const char *fields, *metrics, *sort, *separator, *fail_on;
+	const char *fields, *metrics, *sort, *separator;
+	char *fail_on;			/* limits, which are cut apart */
 	double percent_limit;
 	unsigned int limit;
 	bool json, with_ci, single_run;

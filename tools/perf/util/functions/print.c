@@ -557,7 +557,7 @@ static void csv_marks(const struct fn_view *view, const struct fn_row *row, enum
 	strbuf_release(&names);
 }
 
-static void csv_number(double number, const char *separator, FILE *fp)
+void fn_csv__number(double number, const char *separator, FILE *fp)
 {
 	char buf[FN_CELL_SIZE];
 
@@ -578,11 +578,11 @@ void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE 
 			const struct fn_value *value = fn_columns__value(view->columns, row,
 									 view->fields[i]);
 
-			csv_number(value->value, separator, fp);
+			fn_csv__number(value->value, separator, fp);
 			if (!has_interval(view, i))
 				continue;
-			csv_number(value->low, separator, fp);
-			csv_number(value->high, separator, fp);
+			fn_csv__number(value->low, separator, fp);
+			fn_csv__number(value->high, separator, fp);
 		}
 		csv_marks(view, row, FN_WEAK, separator, fp);
 		csv_marks(view, row, FN_ROUGH, separator, fp);
