@@ -630,6 +630,18 @@ static int add_input(struct report *report, const char *path, struct fn_table *t
 	return err ?: fn_table__settle(table);
 }
 
+/* The notes about the table of all spans, which nobody has printed. */
+static int note_all(struct report *report, const struct fn_table *table)
+{
+	struct fn_columns columns;
+	int err = fn_columns__init(&columns, table);
+
+	if (!err)
+		fn_notes__print("", table, &columns, &report->options);
+	fn_columns__exit(&columns);
+	return err;
+}
+
 static int report_table(struct report *report)
 {
 	const struct inputs *inputs = &report->inputs[SIDE_NONE];
@@ -649,7 +661,9 @@ static int report_table(struct report *report)
 		fn_input__note_empty(inputs->nr > 1 ? "the recordings" :
 				     inputs->nr ? inputs->paths[0] : default_input,
 				     &report->options);
-	if (!err && (report->interval || report->sums))
+	if (!err && report->interval)
+		err = note_all(report, &table);
+	else if (!err && report->sums)
 		fn_notes__print("", &table, NULL, &report->options);
 	if (!err && report->sums)
 		err = fn_table__write_sums(report->sums, &table);
