@@ -371,14 +371,16 @@ out:
 	return fn_explain(err);
 }
 
-/* Prints the notes about all spans, or about sums. */
-static void note_all(const struct report *report, const struct fn_table *table)
+/* Prints the notes about all spans, or about sums, whose table may be too large. */
+static int note_all(const struct report *report, const struct fn_table *table)
 {
 	struct fn_columns columns;
+	int err = fn_columns__init(&columns, table, NULL, NULL);
 
-	if (!fn_columns__init(&columns, table, NULL, NULL))
+	if (!err)
 		fn_notes__print("", table, &columns, &report->options);
 	fn_columns__exit(&columns);
+	return report->sums ? 0 : fn_explain(err);
 }
 
 /* Prints the table of a span, with its times for the option --time. */
@@ -656,7 +658,7 @@ static int report_table(struct report *report)
 				     inputs->nr ? inputs->paths[0] : default_input,
 				     &report->options);
 	if (!err && (report->interval || report->sums))
-		note_all(report, &table);
+		err = note_all(report, &table);
 	if (!err && report->sums)
 		err = fn_table__write_sums(report->sums, &table);
 	else if (!err && !report->interval)
