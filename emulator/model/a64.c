@@ -54,11 +54,6 @@ bool a64_accesses_memory(uint32_t word)
 	return (word & 0x0a000000) == 0x08000000;
 }
 
-bool a64_accesses_simd(uint32_t word)
-{
-	return a64_accesses_memory(word) && word & 1 << 26;
-}
-
 unsigned int a64_register(uint32_t word)
 {
 	return word & 0x1f;

@@ -59,9 +59,6 @@ enum insn_kind a64_decode(uint32_t word, uint64_t pc, uint64_t *target);
 /* Does an instruction load or store? */
 bool a64_accesses_memory(uint32_t word);
 
-/* Does it load or store registers of vectors or floating point numbers? */
-bool a64_accesses_simd(uint32_t word);
-
 /* The register that an INSN_SET instruction reads: 31 is 0. */
 unsigned int a64_register(uint32_t word);
 

@@ -37,7 +37,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
  * struct board - what a processor and QEMU tell each other
  * @counts: what the PMU counts
  * @branches_wanted: the guest records branches
- * @operations_wanted: of which levels the guest samples operations
+ * @operations_wanted: the guest samples operations of users (bit 0), of the kernel (bit 1)
  * @operations_left: how many are left to the next one
  */
 struct board {
@@ -184,12 +184,10 @@ static G_NO_INLINE void record_end(struct vcpu *vcpu, struct block *block, uint6
 
 static bool samples_operations(const struct vcpu *vcpu, const struct block *block)
 {
-	return vcpu->board->operations_wanted & (is_kernel(block->pc) ?
-						 QEMU_PLUGIN_OPERATIONS_OF_KERNEL :
-						 QEMU_PLUGIN_OPERATIONS_OF_USER);
+	return vcpu->board->operations_wanted & 1 << is_kernel(block->pc);
 }
 
-/* @block begins: follow the operation that takes the count to 0. */
+/* @block begins: follow its operation that takes the count to 0. */
 static G_NO_INLINE void count_operations(struct vcpu *vcpu, struct block *block)
 {
 	int64_t left = vcpu->board->operations_left;
@@ -199,15 +197,6 @@ static G_NO_INLINE void count_operations(struct vcpu *vcpu, struct block *block)
 		return;
 	vcpu->operation = (struct qemu_plugin_operation){.pc = block->pc + (left - 1) * 4};
 	core_follow(vcpu->core, &block->insns[left - 1]);
-}
-
-static void access_operation(struct vcpu *vcpu, uint64_t address, bool store)
-{
-	struct qemu_plugin_operation *operation = &vcpu->operation;
-
-	if (!operation->flags)
-		operation->address = address;
-	operation->flags |= store ? QEMU_PLUGIN_OPERATION_STORE : QEMU_PLUGIN_OPERATION_LOAD;
 }
 
 /*
@@ -231,7 +220,7 @@ static G_NO_INLINE void end_operation(struct vcpu *vcpu, struct block *block, ui
 	struct insn *insn = vcpu->core->followed;
 	uint64_t *events = vcpu->core->events;
 
-	for (size_t i = 0; operation->flags && i < G_N_ELEMENTS(flags); i++)
+	for (size_t i = 0; i < G_N_ELEMENTS(flags); i++)
 		if (events[flags[i].event])
 			operation->flags |= flags[i].flag;
 	if (insn->accesses_simd)
@@ -294,12 +283,13 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 	uint64_t cycles = 0, pc = block->pc;
 
 	vcpu->block = block;
-	if (G_UNLIKELY(samples_operations(vcpu, block)))
-		count_operations(vcpu, block);
 	truth_execute(vcpu->image, block);
 	core_execute(vcpu->core, block->n);
 	for (uint64_t i = 0; i < block->n; i += (LINE - (pc + i * 4) % LINE) / 4)
 		cycles += core_fetch(vcpu->core, &block->insns[i], pc + i * 4);
+	/* from now on events are those of data */
+	if (G_UNLIKELY(samples_operations(vcpu, block)))
+		count_operations(vcpu, block);
 	return cycles;
 }
 
@@ -423,8 +413,12 @@ static void access_memory(unsigned int index, qemu_plugin_meminfo_t info, uint64
 
 	if (address % LINE > LINE - MAX_ACCESS)
 		size <<= qemu_plugin_mem_size_shift(info);
-	if (G_UNLIKELY(insn == vcpu->core->followed))
-		access_operation(vcpu, address, store);
+	if (G_UNLIKELY(insn == vcpu->core->followed)) {
+		if (!vcpu->operation.flags)
+			vcpu->operation.address = address;
+		vcpu->operation.flags |= store ? QEMU_PLUGIN_OPERATION_STORE :
+						 QEMU_PLUGIN_OPERATION_LOAD;
+	}
 	insn = accessing(vcpu, insn);
 	finish(index, vcpu, core_access(vcpu->core, insn, address, size, store));
 }
