@@ -486,7 +486,7 @@ static bool refuse_source(struct report *report)
 	report->options.source = report->source ? fn_source__find(report->source) : NULL;
 	if (!report->source || report->options.source || !strcmp(report->source, "best"))
 		return false;
-	fn_err("no source %s, there are: windows samples branches best", report->source);
+	fn_err("no source %s, there are: windows samples branches operations best", report->source);
 	return true;
 }
 
@@ -786,7 +786,7 @@ static struct option *table_options(struct report *report)
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
 		   "count only samples and windows in these symbols"),
 	OPT_STRING(0, "source", &report->source, "name",
-		   "windows, samples, branches or best (default): where values come from"),
+		   "windows, samples, branches, operations or best (default): where values come from"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name, "keys",
 		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),

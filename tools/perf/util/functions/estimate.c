@@ -60,6 +60,11 @@ static const struct {
 	{ "%L1DMR", "L1D loads that miss", "L1-dcache-load-misses", "L1-dcache-loads", 100, 1 },
 	{ "TM/KI", "data TLB misses per 1000 instructions", "dTLB-load-misses", "instructions",
 	  1000, 3 },
+	{ "LLM/KI", "last-level cache misses of loads per 1000 instructions", "LLC-misses",
+	  "instructions", 1000, 3 },
+	{ "LAT", "cycles that a load takes", "load-latency", "loads", 1, 1 },
+	{ "MLAT", "cycles that a load takes which misses L1D", "miss-latency", "load-misses", 1,
+	  1 },
 	{ "PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3 },
 	{ "MIN/KI", "minor page faults per 1000 instructions", "minor-faults", "instructions",
 	  1000, 3 },
@@ -82,6 +87,8 @@ static const struct {
 	{ "%L1DA", "share of the L1D loads", "L1-dcache-loads", FN_TOTAL, 100, 1 },
 	{ "%L1DM", "share of the L1D load misses", "L1-dcache-load-misses", FN_TOTAL, 100, 1 },
 	{ "%TM", "share of the data TLB misses", "dTLB-load-misses", FN_TOTAL, 100, 1 },
+	{ "%LLM", "share of the last-level cache misses of loads", "LLC-misses", FN_TOTAL, 100,
+	  1 },
 	{ "%IS", "share of the speculated instructions", "inst_spec", FN_TOTAL, 100, 1 },
 	{ "%CLK", "share of the CPU clock", "cpu-clock", FN_TOTAL, 100, 1 },
 	{ "%TCLK", "share of the task clock", "task-clock", FN_TOTAL, 100, 1 },
@@ -392,6 +399,7 @@ struct context {
 	const struct fn_table *table;
 	const struct fn_column *column;
 	const struct fn_source *source;
+	const struct fn_source *per_source;	/* of what it is divided by */
 	const char *link;		/* of a rate of several sets */
 	bool is_apart;			/* they have no event in common */
 	/* Of the event and its divisor; of that alone; of the event that measures time. */
@@ -601,7 +609,7 @@ const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row
 		int y = is_of(set, source) ? fn_set__find(set, event) : -1;
 		int x = y < 0 ? -1 : is_share ? 0 : fn_set__find(set, per);
 
-		if (y >= 0 && x >= 0 && y != x)
+		if (y >= 0 && x >= 0 && (y != x || source->is_even))
 			doubt = doubt ?: source->doubt(row, set, y, x);
 	}
 	return doubt;
@@ -759,7 +767,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	}
 	widen(value, moved);
 join:
-	if (!is_share && own.nr_sets && !context->link && left > SELDOM_LEFT)
+	if (!is_share && own.nr_sets && !context->is_apart && !context->link && left > SELDOM_LEFT)
 		doubt = join_deep(context, row, value, own, bins_of(instructions)) ?: doubt;
 	cap_percentage(column, value);
 	return doubt;
@@ -823,7 +831,8 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	doubt = widen_by_skid(context, row, whole, &value);
 	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
 			      context->column->per) ?: doubt;
-	if (!doubt && context->source->is_joint && value.number < FEW)
+	/* Operations are counted exactly. */
+	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
 		doubt = "few";
 	fn_value__set_mark(&value, whole, doubt);
 	return value;
@@ -860,10 +869,10 @@ static void begin_rate(struct context *context)
 	context->all = pool_at(&context->own, NULL);
 	if (context->own.nr)
 		return;
-	context->link = find_link(table, source, event, per);
+	context->link = context->per_source == source ? find_link(table, source, event, per) : NULL;
 	context->is_apart = !context->link;
 	context->own = find_places(table, source, event, context->link ?: event);
-	context->per = find_places(table, source, per, context->link ?: per);
+	context->per = find_places(table, context->per_source, per, context->link ?: per);
 	context->all = pool_at(&context->own, NULL);
 	context->all_per = pool_at(&context->per, NULL);
 	if (context->is_apart && source->is_joint) {
@@ -880,7 +889,11 @@ static void begin_column(struct context *context, const struct fn_table *table,
 {
 	static const char *const clocks[] = { "cycles", "cpu-clock", "task-clock" };
 
-	*context = (struct context){ .table = table, .column = column, .source = source };
+	*context = (struct context){
+		.table = table, .column = column, .source = source,
+		.per_source = source == column->source && column->per_source ?
+			      column->per_source : source,
+	};
 	if (fn_column__is_share(column))
 		begin_share(context);
 	else
@@ -888,6 +901,7 @@ static void begin_column(struct context *context, const struct fn_table *table,
 	context->is_late = !source->is_joint && !fn_by__is(table->by, FN_BY_CHILDREN) &&
 			   (fn_column__is_share(column) ?
 			    is_late(table, source, column->event) :
+			    context->per_source != source ||
 			    is_misplaced(table, source, column->event) ||
 			    is_misplaced(table, source, column->per));
 	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
@@ -997,7 +1011,9 @@ static int add_column(struct fn_columns *columns, const struct fn_column *column
 static void name_cache(const struct fn_table *table, struct fn_column *column)
 {
 	const bool is_miss = !strcmp(column->event, "cache-misses");
-	const enum fn_vendor vendor = fn_table__vendor(table);
+	/* Operations tell of the first cache, as on Arm. */
+	const enum fn_vendor vendor = column->source == &fn_operations ?
+				      FN_VENDOR_ARM : fn_table__vendor(table);
 	const char *title = NULL, *meaning = NULL;
 
 	if ((!is_miss && strcmp(column->event, "cache-references")) || vendor == FN_VENDOR_UNKNOWN)
@@ -1005,7 +1021,7 @@ static void name_cache(const struct fn_table *table, struct fn_column *column)
 	if (fn_column__is_share(column)) {
 		title = caches[vendor][is_miss].share_title;
 		meaning = caches[vendor][is_miss].share;
-	} else if (!strcmp(column->per, "instructions") && is_miss) {
+	} else if (!strcmp(column->title, "CM/KI") && is_miss) {
 		meaning = caches[vendor][is_miss].rate;
 	}
 	if (title) {
@@ -1040,17 +1056,78 @@ static bool has_values(const struct fn_table *table, const struct fn_source *sou
 	return is_share && is_leader(table, source, column->event) ? has_even : all.number > 0;
 }
 
+/* Operations stand for instructions; of cycles, there are samples. */
+static bool suit_operations(const struct fn_table *table, struct fn_column *column)
+{
+	const char *base = fn_operations__base(table);
+	const bool is_share = fn_column__is_share(column);
+	const struct fn_column samples = { .event = "cycles", .per = FN_TOTAL };
+
+	if (!strcmp(is_share ? column->event : column->per, "instructions")) {
+		if (!base || (strcmp(base, FN_OPERATIONS) &&
+			      (is_share || !strcmp(column->event, "cycles"))))
+			return false;
+		*(is_share ? &column->event : &column->per) = base;
+	}
+	column->source = &fn_operations;
+	if (has_values(table, &fn_operations, column))
+		return true;
+	if (strcmp(column->event, "cycles") || column->per != base ||
+	    !has_values(table, &fn_samples, &samples))
+		return false;
+	column->source = &fn_samples;
+	column->per_source = &fn_operations;
+	return true;
+}
+
+/* Replaces a part of a text. */
+static void replace(char **text, const char *old, const char *new)
+{
+	char *at = *text ? strstr(*text, old) : NULL, *longer;
+
+	if (!at)
+		return;
+	if (asprintf(&longer, "%.*s%s%s", (int)(at - *text), *text, new, at + strlen(old)) < 0)
+		longer = NULL;
+	free(*text);
+	*text = longer;
+}
+
+/* Makes rates per operation those per instruction, as far as these were counted beside them. */
+static void convert(const struct fn_table *table, struct fn_column *column)
+{
+	const double factor = fn_operations__per_instruction(table);
+
+	if (strcmp(column->per, FN_OPERATIONS) && strcmp(column->per, FN_CHOSEN))
+		return;
+	if (!strcmp(column->per, FN_OPERATIONS) && !isnan(factor)) {
+		column->scale *= factor;
+		return;
+	}
+	replace(&column->title, column->per_source ? "CPI" : "/KI",
+		column->per_source ? "CPO" : "/KO");
+	replace(&column->meaning, "instruction", "operation");
+	if (column->unit && !strcmp(column->unit, "1/KI"))
+		column->unit = "1/KO";
+}
+
 /* Adds a column if a source has what it needs: the most exact one. Takes its texts. */
 static int add_recorded(struct fn_columns *columns, struct fn_column *column)
 {
 	int err = column->title && column->meaning ? 0 : -ENOMEM;
 
 	for (int i = 0; !err && fn_sources[i] && !column->source; i++) {
-		if (has_values(columns->table, fn_sources[i], column))
+		struct fn_column own = *column;
+
+		if (fn_sources[i] == &fn_operations && suit_operations(columns->table, &own))
+			*column = own;
+		else if (fn_sources[i] != &fn_operations &&
+			 has_values(columns->table, fn_sources[i], column))
 			column->source = fn_sources[i];
 	}
 	if (!err && column->source) {
 		name_cache(columns->table, column);
+		convert(columns->table, column);
 		/* On Arm, cache-misses are L1-dcache-load-misses. */
 		if (column->title && column->meaning &&
 		    fn_columns__find(columns, column->title, strlen(column->title)) < 0)
@@ -1164,6 +1241,7 @@ static int add_event_columns(struct fn_columns *columns, const char *per)
 			const char *event = set->events[j].name;
 
 			if (!is_known_event(columns, event, is_share) && !set->is_hidden &&
+			    set->source != &fn_operations &&
 			    (!is_share || set->source == &fn_samples))
 				err = add_event_column(columns, event, per);
 		}
@@ -1350,7 +1428,7 @@ int fn_columns__find(const struct fn_columns *columns, const char *title, size_t
 
 int fn_columns__default_sort(const struct fn_columns *columns)
 {
-	static const char *const shares[] = { "%CY", "%CLK", "%TCLK" };
+	static const char *const shares[] = { "%CY", "%CLK", "%TCLK", "%I" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
 		int column = fn_columns__find(columns, shares[i], strlen(shares[i]));

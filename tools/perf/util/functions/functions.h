@@ -375,6 +375,7 @@ struct fn_evsel {
 	struct fn_set *samples;		/* its own samples are observations of an event of it */
 	unsigned int event;
 	struct fn_paths *paths;		/* of its samples' branch records */
+	struct fn_operations *operations;	/* that its samples tell, or parts of them */
 	bool has_records;		/* the last one tells the row of a sample */
 	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
@@ -473,6 +474,8 @@ struct fn_streams *fn_session__streams(struct fn_session *session);
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
 			 bool must_be_mapped, struct fn_row **row);
 u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and maps, from 1 */
+/* The name of the PMU of an event, as the recording has it; NULL: not known. */
+const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel);
 
 /* windows.c, branches.c: what sessions ask of them */
 int fn_windows__end_bursts(struct fn_session *session);
@@ -486,6 +489,27 @@ void fn_paths__restart(struct fn_paths *paths);
 void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size);
 /* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
 double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
+
+/* operations.c */
+#define FN_OPERATIONS	"operations"
+#define FN_CHOSEN	"chosen-operations"	/* only some were recorded */
+
+struct fn_operations;
+/* Whether the samples of an event are operations, or parts of them. */
+bool fn_operations__are(struct fn_session *session, struct evsel *evsel);
+/* Lets the samples of an event be that; @is_decoded: perf makes them of AUX data. */
+int fn_operations__add(struct fn_operations **all, struct fn_session *session,
+		       struct evlist *evlist, struct evsel *evsel, const char *cpu,
+		       bool is_decoded);
+void fn_operations__delete(struct fn_operations *all);
+int fn_operations__end(struct fn_operations *all, struct fn_session *session);
+/* What a reader has to know of one, "" if nothing. */
+void fn_operations__describe(const struct fn_operations *own, char *text, size_t size);
+const struct fn_operations *fn_operations__next(const struct fn_operations *own);
+/* How many operations an instruction has, of the whole table; NAN: unknown. */
+double fn_operations__per_instruction(const struct fn_table *table);
+/* The event that counts operations; NULL: none. */
+const char *fn_operations__base(const struct fn_table *table);
 /*
  * sites.c: the instructions between an address and the entry of its function, or the return of the
  * call that is executed straight before it; FN_FAR: more, or not known.
@@ -518,10 +542,10 @@ struct fn_source {
 	const char *(*doubt)(const struct fn_row *row, const struct fn_set *set, int y, int x);
 };
 
-extern const struct fn_source fn_windows, fn_samples, fn_branches;
+extern const struct fn_source fn_windows, fn_samples, fn_branches, fn_operations;
 /* The most exact first. */
 extern const struct fn_source *const fn_sources[];
-#define FN_NR_SOURCES	3
+#define FN_NR_SOURCES	4
 const struct fn_source *fn_source__find(const char *name);	/* NULL: none */
 
 /*
@@ -575,6 +599,7 @@ struct fn_column {
 	unsigned int digits;
 	const char *unit;	/* for JSON: "%", "1/KI", ... ; NULL: none */
 	const struct fn_source *source;	/* of its values; NULL for counts */
+	const struct fn_source *per_source;	/* of what it is divided by; NULL: the same */
 	bool is_count;		/* a number: no interval, no mark */
 	bool is_apart;		/* its events have nothing in common: no values */
 	/* Of top-down metrics: "slots" or "cycles" on the first level; what it is a part of. */

@@ -28,6 +28,7 @@
 
 #include "../addr_location.h"
 #include "../annotate.h"
+#include "../auxtrace.h"
 #include "../build-id.h"
 #include "../callchain.h"
 #include "../data.h"
@@ -116,6 +117,9 @@ struct fn_session {
 	struct fn_chains *chains;	/* with --children */
 	struct fn_chain chain;
 	struct fn_paths *paths;
+	struct fn_operations *operations;
+	struct itrace_synth_opts itrace;	/* what perf makes of SPE's records */
+	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data; of which samples are missing */
 	struct fn_sampler **samplers;
 	unsigned int nr_samplers;
 	struct named_event *events;
@@ -185,21 +189,34 @@ static bool is_aux_pmu(const char *name)
 	return false;
 }
 
-/* Returns true if an event is one of AUX data, which has no samples; they may be stripped. */
-static bool is_of_aux(const struct fn_session *session, struct evsel *evsel)
+const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_env *env = &session->session->header.env;
 	const char *mapping = env->pmu_mappings;
-	bool is_aux = is_aux_pmu(evsel__name(evsel));
 	char *colon;
 
 	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
-		unsigned long number = strtoul(mapping, &colon, 10);
-
-		is_aux |= number == evsel->core.attr.type && *colon && is_aux_pmu(colon + 1);
+		if (strtoul(mapping, &colon, 10) == evsel->core.attr.type && *colon)
+			return colon + 1;
 		mapping += strlen(mapping) + 1;
 	}
-	return is_aux && evsel->core.attr.type >= PERF_TYPE_MAX;
+	/* A pipe may lack the mapping. */
+	return evsel__name(evsel);
+}
+
+/* Returns true if an event is one of AUX data, which has no samples; they may be stripped. */
+static bool is_of_aux(struct fn_session *session, struct evsel *evsel)
+{
+	return evsel->core.attr.type >= PERF_TYPE_MAX &&
+	       (is_aux_pmu(evsel__name(evsel)) || is_aux_pmu(fn_session__pmu(session, evsel)));
+}
+
+/* Returns true if the samples of an event are operations. Call chains have none. */
+static bool takes_operations(struct fn_session *session, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+
+	return (!source || source == &fn_operations) && fn_operations__are(session, evsel);
 }
 
 /* An event that perf inject has made of AUX data: its samples have periods, and it has none. */
@@ -218,7 +235,7 @@ static bool ends_intervals(struct evsel *evsel)
 }
 
 /* Returns true if the samples of an event tell how often it has happened. */
-static bool has_periods(const struct fn_session *session, struct evsel *evsel)
+static bool has_periods(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
@@ -233,20 +250,22 @@ static bool has_periods(const struct fn_session *session, struct evsel *evsel)
 }
 
 /* Returns true if the samples of an event count: for windows, those of the leader tell shares. */
-static bool wants_samples(const struct fn_session *session, struct evsel *evsel)
+static bool wants_samples(struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
 	const struct fn_evsel *own = evsel->priv;
 	const bool is_leading = ends_intervals(evsel) ||
 				(own && own->sampler && own->sampler->evsel == evsel);
 
-	return source != &fn_branches && has_periods(session, evsel) &&
+	return source != &fn_branches && !takes_operations(session, evsel) &&
+	       has_periods(session, evsel) &&
 	       (source != &fn_windows || is_leading);
 }
 
-static bool takes_samples(const struct fn_session *session, struct evsel *evsel)
+static bool takes_samples(struct fn_session *session, struct evsel *evsel)
 {
-	return wants_samples(session, evsel) || ends_intervals(evsel);
+	return wants_samples(session, evsel) || ends_intervals(evsel) ||
+	       takes_operations(session, evsel);
 }
 
 /* Prints why events cannot be read. */
@@ -299,7 +318,7 @@ static int ignore_event(struct fn_session *session, struct evsel *evsel)
 }
 
 /* Returns true if the samples of an event have records of all branches, where it counts. */
-static bool has_records(const struct fn_session *session, struct evsel *evsel)
+static bool has_records(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
@@ -325,11 +344,12 @@ static bool same_core(const struct evsel *a, const struct evsel *b)
 }
 
 /* Returns true if the events of both sample in one set. */
-static bool are_together(struct evsel *a, struct evsel *b)
+static bool are_together(struct fn_session *session, struct evsel *a, struct evsel *b)
 {
 	return a->core.leader == b->core.leader ||
 	       (is_alone(a) && is_alone(b) && same_core(a, b) && a->core.attr.sample_period &&
-		b->core.attr.sample_period);
+		b->core.attr.sample_period && !takes_operations(session, a) &&
+		!takes_operations(session, b));
 }
 
 /*
@@ -337,7 +357,7 @@ static bool are_together(struct evsel *a, struct evsel *b)
  * of its group: both sides of a rate need the same place. Software events are not late. A branch
  * does not tell the line of the event.
  */
-static bool all_have_records(const struct fn_session *session, struct evsel *evsel)
+static bool all_have_records(struct fn_session *session, struct evsel *evsel)
 {
 	bool found = false;
 	struct evsel *pos;
@@ -345,7 +365,7 @@ static bool all_have_records(const struct fn_session *session, struct evsel *evs
 	if (fn_by__has(session->options->by, FN_BY_SRCLINE))
 		return false;
 	evlist__for_each_entry(session->session->evlist, pos) {
-		if (!are_together(pos, evsel) || !wants_samples(session, pos))
+		if (!are_together(session, pos, evsel) || !wants_samples(session, pos))
 			continue;
 		if (has_records(session, pos))
 			found = true;
@@ -554,7 +574,7 @@ static int add_samples(struct fn_session *session, struct evsel *first)
 	int err = 0;
 
 	evlist__for_each_entry(perf->evlist, pos) {
-		if (err || !are_together(first, pos) || !wants_samples(session, pos))
+		if (err || !are_together(session, first, pos) || !wants_samples(session, pos))
 			continue;
 		if (refuse_sampler(session, pos))
 			return -EINVAL;
@@ -571,13 +591,15 @@ static int add_samples(struct fn_session *session, struct evsel *first)
 		return -ENOMEM;
 	set->is_recorded &= is_recorded;
 	set->is_complete = false;
-	set->is_hidden = session->options->source == &fn_windows;
+	/* What operations are divided by. */
+	set->is_hidden = session->options->source == &fn_windows ||
+			 session->options->source == &fn_operations;
 	session->has_set = true;
 	evlist__for_each_entry(perf->evlist, pos) {
 		struct fn_evsel *own = pos->priv;
 		const char *name;
 
-		if (!are_together(first, pos) || !wants_samples(session, pos))
+		if (!are_together(session, first, pos) || !wants_samples(session, pos))
 			continue;
 		own->samples = set;
 		own->event = place_in(session, set, pos);
@@ -617,6 +639,24 @@ static int add_paths(struct fn_session *session, struct evsel *evsel)
 	session->paths = own->paths;
 	session->has_set = true;
 	return 0;
+}
+
+static int add_operations(struct fn_session *session, struct evsel *evsel)
+{
+	struct perf_session *perf = session->session;
+
+	if (!takes_operations(session, evsel))
+		return 0;
+	if (session->chains || fn_by__has(session->options->by, FN_BY_CALLCHAIN))
+		return session->options->source ?
+		       refuse(session, evsel,
+			      "has operations, which have no call chains: leave out --children") :
+		       0;
+	if (refuse_sampler(session, evsel))
+		return -EINVAL;
+	session->has_set = true;
+	return fn_operations__add(&session->operations, session, perf->evlist, evsel,
+				  session->cpu, perf->auxtrace);
 }
 
 /* perf record does not write this: earlier samples belonged to another group. */
@@ -680,7 +720,7 @@ static int add_events(struct fn_session *session, struct evsel *evsel,
 		return err;
 	leader = evsel__leader(evsel);
 	evlist__for_each_entry(evlist, pos) {
-		if (!are_together(evsel, pos))
+		if (!are_together(session, evsel, pos))
 			continue;
 		if (pos->priv)
 			return refuse_late(session, evsel);
@@ -692,7 +732,7 @@ static int add_events(struct fn_session *session, struct evsel *evsel,
 			      perf_session__e_machine(session->session, /*e_flags=*/NULL));
 	/* A leader without a period, of AUX data for example, lets another member sample. */
 	sampler_evsel = has_counts(leader) && leader->core.attr.sample_period ? leader : evsel;
-	if (has_counts(sampler_evsel)) {
+	if (has_counts(sampler_evsel) && !takes_operations(session, sampler_evsel)) {
 		if (refuse_sampler(session, sampler_evsel))
 			return -EINVAL;
 		sampler = new_sampler(session, sampler_evsel);
@@ -702,10 +742,10 @@ static int add_events(struct fn_session *session, struct evsel *evsel,
 	evlist__for_each_entry(evlist, pos) {
 		const struct fn_evsel *own = pos->priv;
 
-		if (err || !are_together(evsel, pos))
+		if (err || !are_together(session, evsel, pos))
 			continue;
-		err = add_paths(session, pos);
-		if (!err && !own->samples && !own->sampler && !own->paths)
+		err = add_paths(session, pos) ?: add_operations(session, pos);
+		if (!err && !own->samples && !own->sampler && !own->paths && !own->operations)
 			err = ignore_event(session, pos);
 	}
 	return err;
@@ -1023,6 +1063,8 @@ static int add_to_sources(struct fn_session *session, struct fn_sample *sample)
 		err = fn_samples.sample(session, sample);
 	if (!err && own->paths)
 		err = fn_branches.sample(session, sample);
+	if (!err && own->operations)
+		err = fn_operations.sample(session, sample);
 	if (!err && stream && sample->ends_interval && !stream->sampler->set->is_dropped)
 		err = fn_windows.sample(session, sample);
 	if (stream && (sample->ends_interval || !stream->sampler))
@@ -1059,7 +1101,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 			return err;
 	}
 	own.own = evsel->priv;
-	if (!own.own->sampler && !own.own->samples && !own.own->paths)
+	if (!own.own->sampler && !own.own->samples && !own.own->paths && !own.own->operations)
 		return 0;
 	err = follow_spans(session, sample->time);
 	if (err)
@@ -1072,7 +1114,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
 	err = refuse_values(session, evsel, err) ?: add_times(session, &own);
-	if (err || (!own.ends_interval && !own.own->samples && !own.own->paths))
+	if (err || (!own.ends_interval && !own.own->samples && !own.own->paths &&
+		    !own.own->operations))
 		return err;
 	place = find_place(session, machine, evsel, sample);
 	if (IS_ERR(place))
@@ -1245,12 +1288,59 @@ static int process_feature(const struct perf_tool *tool, struct perf_session *se
 	return err;
 }
 
+/* Pieces of AUX data: the hardware tells where operations are missing, but not how many. */
+static int process_aux(const struct perf_tool *tool, union perf_event *event,
+		       struct perf_sample *sample __maybe_unused,
+		       struct machine *machine __maybe_unused)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	const u64 flags = event->aux.flags;
+
+	session->nr_aux++;
+	session->nr_cut += !!(flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL));
+	session->nr_collided += !!(flags & PERF_AUX_FLAG_COLLISION);
+	return 0;
+}
+
+/* Lets perf make samples of SPE's records: all events of each, and then itself. */
+static int decode_aux(struct fn_session *session, union perf_event *event)
+{
+	const struct fn_options *options = session->options;
+	struct perf_session *perf = session->session;
+	struct evsel *evsel;
+
+	session->has_aux = true;
+	if (event->auxtrace_info.type != PERF_AUXTRACE_ARM_SPE ||
+	    (options->source && options->source != &fn_operations))
+		return 0;
+	if (options->is_due || session->chains || fn_by__has(options->by, FN_BY_CALLCHAIN)) {
+		fn_warn("%s: operations (arm_spe) are left out: %s", session->name,
+			options->is_due ? "top cannot show them, perf functions record and report can" :
+			"they have no call chains");
+		return 0;
+	}
+	/* perf takes the CPU and the ids for granted. */
+	evlist__for_each_entry(perf->evlist, evsel) {
+		if (evsel->core.attr.type >= PERF_TYPE_MAX && !evsel->core.ids)
+			return 0;
+	}
+	if (!session->cpu)
+		return 0;
+	session->itrace = (struct itrace_synth_opts){
+		.set = true, .flc = true, .llc = true, .tlb = true, .branches = true,
+		.instructions = true, .period = 1,
+		.period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS,
+	};
+	perf->itrace_synth_opts = &session->itrace;
+	session->tool.auxtrace = perf_event__process_auxtrace;
+	return perf_event__process_auxtrace_info(&session->tool, perf, event);
+}
+
 static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
 				 struct perf_session *session,
-				 union perf_event *event __maybe_unused)
+				 union perf_event *event)
 {
-	container_of(session->tool, struct fn_session, tool)->has_aux = true;
-	return 0;
+	return decode_aux(container_of(session->tool, struct fn_session, tool), event);
 }
 
 /* CPU-wide events have a thread map with the pid -1. */
@@ -1285,6 +1375,7 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->attr		= perf_event__process_attr;
 	tool->event_update	= perf_event__process_event_update;
 	tool->feature		= process_feature;
+	tool->aux		= process_aux;
 	tool->auxtrace_info	= process_auxtrace_info;
 	tool->thread_map	= process_thread_map;
 	tool->build_id		= perf_event__process_build_id;
@@ -1391,7 +1482,8 @@ static int finish(struct fn_session *session, u64 lost)
 {
 	struct fn_table *table = fn_session__table(session);
 	struct evlist *evlist = session->session->evlist;
-	int err = fn_windows__end_bursts(session);
+	int err = fn_windows__end_bursts(session) ?:
+		  fn_operations__end(session->operations, session);
 
 	fn_paths__choose(session->paths);
 	err = err ?: fn_samples__scale(session, evlist, session->nr_tasks, session->options->is_due,
@@ -1440,6 +1532,7 @@ static void delete_session(struct fn_session *session)
 	fn_chains__delete(session->chains);
 	fn_rows__delete(session->rows);
 	fn_paths__delete(session->paths);
+	fn_operations__delete(session->operations);
 	fn_table__exit(&session->span);
 	if (!IS_ERR_OR_NULL(session->session)) {
 		evlist__for_each_entry(session->session->evlist, evsel)
@@ -1547,6 +1640,11 @@ static bool refuse_kinds(const struct fn_session *session)
 	}
 	if (source == &fn_branches && !session->paths) {
 		fn_err("%s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles",
+		       session->name);
+		return true;
+	}
+	if (source == &fn_operations && !session->operations) {
+		fn_err("%s: no operations: record with perf functions record on a CPU with SPE or IBS, or perf record -e arm_spe_0// (ibs_op/cnt_ctl=1/)",
 		       session->name);
 		return true;
 	}
@@ -1782,6 +1880,26 @@ const char *fn_options__filter(const struct fn_options *options)
 	return options->cpus ? "cpu" : NULL;
 }
 
+static void note_operations(const struct fn_session *session)
+{
+	const struct fn_operations *operations = session->operations;
+	const u64 missing = max(session->nr_cut, session->nr_collided);
+	char text[256];
+
+	for (; operations; operations = fn_operations__next(operations)) {
+		fn_operations__describe(operations, text, sizeof(text));
+		if (*text)
+			fn_warn("%s: %s", session->name, text);
+	}
+	if (session->operations && missing)
+		fn_warn("%s: operations are missing in %llu of %llu pieces of AUX data: %llu were cut, and %llu have collisions%s",
+			session->name, (unsigned long long)missing,
+			(unsigned long long)session->nr_aux, (unsigned long long)session->nr_cut,
+			(unsigned long long)session->nr_collided,
+			missing * 100 < session->nr_aux ? "" :
+			"; those that wait long are missing more often: record with a longer period (--operations), and a larger buffer (-m ,16M)");
+}
+
 /* Makes the table of all that was read, or the last span. */
 static int end_session(struct fn_session *session)
 {
@@ -1793,6 +1911,7 @@ static int end_session(struct fn_session *session)
 	note_ignored(session);
 	note_turns(session);
 	note_unnamed(session);
+	note_operations(session);
 	fn_paths__describe(session->paths, text, sizeof(text));
 	if (*text)
 		fn_warn("%s: %s", session->name, text);

@@ -17,7 +17,9 @@
 /* Sums of more than a million functions, each with five events; a crafted recording has more. */
 #define MOST_MEMORY	(4ULL << 30)
 
-const struct fn_source *const fn_sources[] = { &fn_branches, &fn_samples, &fn_windows, NULL };
+const struct fn_source *const fn_sources[] = {
+	&fn_branches, &fn_operations, &fn_samples, &fn_windows, NULL,
+};
 
 const struct fn_source *fn_source__find(const char *name)
 {
