@@ -20,6 +20,8 @@ IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID = (1 << bit for
 BRANCH_STACK, REGS_USER, STACK_USER, IDENTIFIER, SAMPLE_CGROUP = (
     1 << bit for bit in (11, 12, 13, 16, 21)
 )
+RAW, WEIGHT, DATA_SRC, WEIGHT_STRUCT = (1 << bit for bit in (10, 14, 15, 24))
+AUXTRACE_INFO, TIME_CONV, TRACE_SPE = 70, 79, 4
 BRANCH_USER, BRANCH_ANY, BRANCH_ANY_CALL, BRANCH_CALL_STACK = (1 << bit for bit in (0, 3, 4, 11))
 BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX, BRANCH_COUNTERS = (
     1 << bit for bit in (14, 15, 17, 19)
@@ -71,6 +73,7 @@ class Event:
     sample_regs_user: int = 0
     sample_max_stack: int = 0
     size: int = ATTR_SIZE
+    config1: int = 0
 
     @property
     def inherit(self) -> bool:
@@ -88,6 +91,7 @@ class Event:
             self.read_format,
             self.flags,
         )
+        begin += bytes(56 - len(begin)) + struct.pack("<Q", self.config1)
         begin += bytes(72 - len(begin)) + struct.pack(
             "<QQ", self.branch_sample_type, self.sample_regs_user
         )
@@ -286,6 +290,7 @@ class Writer:
     counter_width: int = 0  # of the counters of a branch record, in bits
     threads: tuple[str, ...] = ()  # the threads of each core
     pmus: tuple[tuple[int, str], ...] = ()  # number and name of each PMU
+    caps: tuple[str, ...] = ()  # of the first of them
 
     @property
     def leader(self) -> Event:
@@ -387,6 +392,9 @@ class Writer:
         number: int = 0,
         counters: Sequence[int] = (),
         times: tuple[int, int] = (7, 7),
+        raw: bytes = b"",
+        weight: int = 0,
+        data_src: int = 0,
     ) -> None:
         """A sample of a group.
 
@@ -394,7 +402,8 @@ class Writer:
         branches: the index of the last register, and (from, to), (from, to, cycles) or
         (from, to, cycles, mispredicted) of each branch, last one first; counters: those of each;
         registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
-        samples, if it is not the leader's; times: for which it was enabled, and has counted.
+        samples, if it is not the leader's; times: for which it was enabled, and has counted; raw:
+        4 bytes more than a multiple of 8.
         """
         number = number or values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -414,9 +423,13 @@ class Writer:
             PERIOD: struct.pack("<Q", period),
             READ: self.read(leader, values, times),
             CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
+            RAW: struct.pack("<I", len(raw)) + raw,
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
             STACK_USER: struct.pack("<Q", 0),
+            WEIGHT: struct.pack("<Q", weight),
+            WEIGHT_STRUCT: struct.pack("<Q", weight),
+            DATA_SRC: struct.pack("<Q", data_src),
             SAMPLE_CGROUP: struct.pack("<Q", cgroup),
         }
         self.record(
@@ -439,6 +452,13 @@ class Writer:
             for number, value in values:
                 words += [value, number] + [0] * bool(form & FORMAT_LOST)
         return struct.pack(f"<{len(words)}Q", *words)
+
+    def trace(self, pmu: int, cpu: int, data: bytes) -> None:
+        """AUX data of SPE on a CPU, whose clock counts nanoseconds."""
+        self.record(AUXTRACE_INFO, struct.pack("<IIQQ", TRACE_SPE, 0, pmu, 0), 0)
+        self.record(TIME_CONV, struct.pack("<QQQQQB7x", 0, 1, 0, 0, 2**64 - 1, 1), 0)
+        self.record(AUXTRACE, struct.pack("<QQQIiII", len(data), 0, 0, 0, -1, cpu, 0), 0)
+        self.records.append(data)
 
     def write(self, path: Path) -> None:
         """Writes the whole file: header, ids, attrs, records, features."""
@@ -523,6 +543,11 @@ class Writer:
             features[HEADER_PMU_MAPPINGS] = struct.pack("<I", len(self.pmus)) + b"".join(
                 struct.pack("<I", number) + sized(name) for number, name in self.pmus
             )
+        if self.caps:
+            features[HEADER_PMU_CAPS] = struct.pack("<II", 1, len(self.caps)) + b"".join(
+                sized(name) + sized("1") for name in self.caps
+            )
+            features[HEADER_PMU_CAPS] += sized(self.pmus[0][1])
         if self.slots:
             caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
             features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + caps + sized("armv8_pmuv3_0")

@@ -1143,6 +1143,10 @@ static bool is_known_event(const struct fn_columns *columns, const char *event, 
 	for (unsigned int i = 0; i < columns->nr; i++) {
 		const struct fn_column *column = &columns->columns[i];
 
+		/* Operations stand for instructions. */
+		if (column->event && column->source == &fn_operations &&
+		    !strcmp(column->event, FN_OPERATIONS) && !strcmp(event, "instructions"))
+			return true;
 		if (column->event && !strcmp(column->event, event) &&
 		    (!is_share || fn_column__is_share(column)))
 			return true;
@@ -1442,9 +1446,11 @@ int fn_columns__default_sort(const struct fn_columns *columns)
 double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
 		      double *variance)
 {
-	const struct pool own = pool_of(table, row, &fn_samples, event, event);
+	struct pool own = pool_of(table, row, &fn_samples, event, event);
 	struct fn_value count = undefined;
 
+	if (!own.nr_sets)
+		own = pool_of(table, row, &fn_operations, event, event);
 	/* Each group in which the event samples has counted it. */
 	if (variance)
 		*variance = own.nr_sets ? own.yy / own.nr_sets / own.nr_sets : NAN;

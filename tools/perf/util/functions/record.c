@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
@@ -47,6 +48,9 @@
 #define RATE_BESIDE	1600
 /* One event needs no more. */
 #define MOST_RATE	1000
+/* Operations from one that is followed to the next: RATE at 4 GHz, and the least. */
+#define OPERATIONS	1000000
+#define LEAST_OPERATIONS	4096
 /* The most arguments that are added to the user's. */
 #define MOST_ARGUMENTS	20
 
@@ -71,6 +75,8 @@ struct parsed {
 	struct number period;
 	struct number window;
 	struct number jitter;
+	struct number operations;
+	bool has_raw;			/* operations are in raw data */
 };
 
 /* How the events of the groups are sampled. */
@@ -425,8 +431,60 @@ static void warn_of_children(const struct parsed *parsed, bool has_counts)
 			"perf functions: children and new threads of the program are not in this profile, because before Linux 6.12 they do not inherit a group with counts in its samples: record with -a to include them\n");
 }
 
+/* Says why operations are not followed, where the CPU can. */
+static void explain_operations(const char *pmu, bool has_kernel, int err)
+{
+	if (pmu && (err == -EACCES || err == -EPERM))
+		fprintf(stderr,
+			"perf functions: no right to follow operations (%s), so they are left out: run as root, with CAP_PERFMON, or with sysctl kernel.perf_event_paranoid=%d (--no-operations: without this line)\n",
+			pmu, has_kernel ? 1 : 2);
+	else if (pmu)
+		fprintf(stderr,
+			"perf functions: operations are left out, because %s does not open (%s): bare metal has it, most virtual machines do not (--no-operations: without this line)\n",
+			pmu, strerror(-err));
+	else if (!access("/sys/bus/platform/devices/arm,spe-v1", F_OK))
+		fprintf(stderr,
+			"perf functions: operations are left out, because this kernel does not use the CPU's Statistical Profiling Extension: boot with kpti=off, and load arm_spe_pmu (--no-operations: without this line)\n");
+}
+
+/* Adds the event that follows operations, if there is one. */
+static void add_operations(struct strbuf *events, struct parsed *parsed)
+{
+	struct perf_pmu *spe = perf_pmus__find("arm_spe_0");
+	struct perf_pmu *ibs = spe ? NULL : perf_pmus__find("ibs_op");
+	const bool has_filter = ibs && perf_pmu__has_format(ibs, "swfilt");
+	const bool has_kernel = parsed->kernel || (ibs && !has_filter);
+	const char *modifier = has_kernel ? "" : "u";
+	unsigned long long period = parsed->operations.value, least = LEAST_OPERATIONS;
+	char *text = NULL, size[40];
+	int err = -ENOENT;
+
+	if (spe && perf_pmu__scan_file(spe, "caps/min_interval", "%llu", &least) == 1)
+		least = max(least, (unsigned long long)LEAST_OPERATIONS);
+	period = max(period ?: OPERATIONS, least);
+	if (spe && asprintf(&text, "%s/jitter=1,event_filter=2,period=%llu/%s", spe->name, period,
+			    modifier) < 0)
+		return;
+	/* Its interval is a multiple of 16. */
+	if (parsed->operations.value)
+		scnprintf(size, sizeof(size), "period=%llu", period & ~15ULL);
+	else
+		scnprintf(size, sizeof(size), "freq=%d", MOST_RATE);
+	if (ibs && asprintf(&text, "%s/cnt_ctl=1%s,%s/%s", ibs->name,
+			    has_filter && !parsed->kernel ? ",swfilt=1" : "", size, modifier) < 0)
+		return;
+	if (text)
+		err = try_events("%s", text);
+	if (err)
+		explain_operations(spe ? spe->name : ibs ? ibs->name : NULL, has_kernel, err);
+	else
+		strbuf_addf(events, ",%s", text);
+	parsed->has_raw = ibs && !err;
+	free(text);
+}
+
 /* Returns the events to record without -e, NULL after a message or without memory. */
-static char *choose_events(const struct parsed *parsed, const struct fn_recorder *recorder)
+static char *choose_events(struct parsed *parsed, const struct fn_recorder *recorder)
 {
 	/* Options of perf record may choose branches. A live table cannot take all of them. */
 	const bool may_branch = !parsed->has_branches && !parsed->windows_only &&
@@ -456,6 +514,16 @@ static char *choose_events(const struct parsed *parsed, const struct fn_recorder
 out:
 	if (events)
 		warn_of_children(parsed, sampling.has_counts);
+	/* A live table cannot take AUX data. */
+	if (events && !recorder->arguments && sampling.has_pmu && !parsed->windows_only &&
+	    (parsed->operations.value || !parsed->operations.is_given)) {
+		struct strbuf all = STRBUF_INIT;
+
+		strbuf_addstr(&all, events);
+		add_operations(&all, parsed);
+		free(events);
+		events = strbuf_detach(&all, NULL);
+	}
 	for (unsigned int i = 0; i < groups.nr; i++)
 		strlist__delete(groups.group[i]);
 	free(groups.group);
@@ -590,6 +658,9 @@ static struct option *join_options(const struct option *options,
 		OPT_CALLBACK(0, "jitter", &parsed->jitter, "n",
 			     "vary each period by up to 2^n events, at most by half (default: 21, --windows-only: 18; --no-jitter: none)",
 			     take_number),
+		OPT_CALLBACK(0, "operations", &parsed->operations, "n",
+			     "follow one operation in n, where the CPU can: Arm's SPE, AMD's IBS (default: 1000000; --no-operations: none)",
+			     take_number),
 		OPT_BOOLEAN_SET('b', "branches", &parsed->branches, &parsed->has_branches,
 				"sample the last branches, too (default: if they have cycles)"),
 		OPT_GROUP("All options of perf record, too: see perf record -h"),
@@ -635,11 +706,13 @@ static bool refuse_options(const struct parsed *parsed)
 	const char *name = parsed->metrics ? "-M" : parsed->kernel ? "--kernel" :
 			   parsed->window.is_given ? "--window" :
 			   parsed->jitter.is_given ? "--jitter" :
-			   parsed->windows_only ? "--windows-only" : NULL;
+			   parsed->windows_only ? "--windows-only" :
+			   parsed->operations.is_given ? "--operations" : NULL;
 
 	if (refuse_number("period (-c)", &parsed->period, 1, LLONG_MAX) ||
 	    refuse_number("window", &parsed->window, 0, LLONG_MAX) ||
-	    refuse_number("jitter", &parsed->jitter, 0, 30))
+	    refuse_number("jitter", &parsed->jitter, 0, 30) ||
+	    refuse_number("operations", &parsed->operations, 0, UINT_MAX))
 		return true;
 	if (parsed->metrics && !*parsed->metrics)
 		pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
@@ -707,6 +780,8 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 		goto out;
 
 	add_arguments(record, (const char *[]){ "record", "-T", "--sample-cpu", NULL });
+	if (parsed.has_raw)
+		add_arguments(record, (const char *[]){ "-R", NULL });
 	if (!record->has_own_events) {
 		add_arguments(record, (const char *[]){ "-e", record->events, NULL });
 		if (parsed.given['v'] || (parsed.metrics && !recorder->arguments))

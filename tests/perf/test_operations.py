@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rates of functions from operations that the hardware follows: Arm's SPE, AMD's IBS, Intel's loads.
+
+Recordings are made up operation by operation. What they hold is read a second time by perf script
+-D, which prints each record on its own.
+"""
+
+import json
+import random
+import re
+import struct
+import subprocess
+import unittest
+from collections import Counter
+from pathlib import Path
+
+from tests.harness import perfdata as pw
+from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.recording import Recording
+
+DATA = CHECK / "operations"
+PMU = 9  # the type of the PMU that follows operations
+KINDS = pw.IDENTIFIER | pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD
+PERIOD = 100_000
+# what part of a function's operations are loads, stores, branches; what part of these miss
+FUNCTIONS = {0x1000: (0.3, 0.1, 0.2, 0.2), 0x2000: (0.5, 0.2, 0.1, 0.5), 0x3000: (0.0, 0.0, 0.3, 0)}
+ZEN = {
+    "zen2": ("AuthenticAMD,23,49,0", 0x7FF & ~(1 << 11), (2, 3, 4)),
+    "zen3": ("AuthenticAMD,25,1,1", 0x7FF & ~(1 << 11), (2, 3, 4)),
+    "zen4": ("AuthenticAMD,25,97,2", 0xFFF, (1, 2, 3, 5, 6, 8, 12)),
+}
+LOAD, STORE = 2, 4  # mem_op
+LEVEL = {"L1": 0x8 | 0x2, "L2": 0x20 | 0x2, "L3": 0x40 | 0x2, "RAM": 0x80 | 0x2}  # mem_lvl
+TLB_HIT, TLB_MISS = 0x8 | 0x2, 0x10 | 0x4  # mem_dtlb: the first level, not even the second
+FILTERED = "only operations that"
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def table(path: Path, *options: str) -> dict[str, dict[str, dict[str, float]]]:
+    """The values of the rows by address and title."""
+    text = must(
+        *(PERF, "functions", "report", "-j", *options, "-i", path), stderr=subprocess.DEVNULL
+    )
+    return {row["address"]: row["values"] for row in json.loads(text)["rows"]}
+
+
+def counters(kind: int = 0, number: int = 1, flags: int = 0) -> list[pw.Event]:
+    """cycles and instructions, which sample themselves."""
+    flags |= pw.FLAG_SAMPLE_ID_ALL
+    return [
+        pw.Event(name, kind, config, [number + config], PERIOD, sample_type=KINDS, flags=flags)
+        for config, name in enumerate(("cycles", "instructions"))
+    ]
+
+
+def place_of(line: str) -> str:
+    return hex(int(re.search(r" (0x[0-9a-f]+) period:", line)[1], 16) & ~0xFFF)
+
+
+class Operations(unittest.TestCase):
+    def check(
+        self, rows: dict, true: dict[str, Counter], rates: dict[str, tuple[str, str, float]]
+    ) -> None:
+        """Each value is that of the counts, and lies in its interval."""
+        for address, counts in true.items():
+            for title, (event, per, scale) in rates.items():
+                total = sum(one[event] for one in true.values()) if per == "all" else counts[per]
+                value = rows[address].get(title)
+                with self.subTest(f"{address} {title}"):
+                    if not total:
+                        self.assertIsNone(value)
+                        continue
+                    self.assertAlmostEqual(value["value"], scale * counts[event] / total, 6)
+                    if "high" in value:
+                        self.assertLessEqual(value["low"], value["value"] * (1 + 1e-9))
+                        self.assertGreaterEqual(value["high"] * (1 + 1e-9), value["value"])
+
+
+class Ibs(Operations):
+    """Samples of IBS with its registers, as Zen 2, 3 and 4 have them."""
+
+    RATES = {
+        "%I": ("all", "all", 100),
+        "BM/KO": ("OpBrnMisp", "all_", 1000),
+        "%BMR": ("OpBrnMisp", "BrnRet", 100),
+        "CM/KO": ("DcMiss", "all_", 1000),
+        "%CM": ("DcMiss", "memory", 100),
+        "TM/KO": ("walk", "all_", 1000),
+        "LLM/KO": ("beyond", "all_", 1000),
+        "MLAT": ("DcMissLat", "missing loads", 1),
+        "%L1DM": ("DcMiss", "all", 100),
+    }
+
+    @staticmethod
+    def registers(rng: random.Random, parts: tuple[float, ...], sources: tuple[int, ...]):
+        """op_data, op_data2, op_data3 of an operation by chance."""
+        loads, stores, branches, miss = parts
+        kind = rng.random()
+        is_load, is_store = kind < loads, loads <= kind < loads + stores
+        is_branch = loads + stores <= kind < loads + stores + branches
+        data = rng.randrange(100) | rng.randrange(100) << 16
+        data |= is_branch << 37 | (is_branch and rng.random() < 0.3) << 36
+        if not (is_load or is_store):
+            return data, 0, 0
+        source = rng.choice((0, *sources, 7))
+        data3 = is_load | is_store << 1 | 1 << 17 | (rng.random() < 0.02) << 14
+        if rng.random() < miss:
+            data3 |= 1 << 7 | (rng.random() < 0.5) << 20 | rng.randrange(20, 900) << 32
+            data3 |= (rng.random() < 0.1) << 16 | (rng.random() < 0.1) << 21
+        data3 |= (rng.random() < 0.2) << 2 | (rng.random() < 0.5) << 3
+        return data, (source & 7) | source >> 3 << 6, data3
+
+    def record(self, name: str, config: int = 1 << 19, beside: bool = False) -> Path:
+        cpuid, caps, sources = ZEN[name]
+        event = pw.Event("ibs_op//", PMU, config, [9], PERIOD, sample_type=KINDS | pw.RAW)
+        groups = [[event], *([one] for one in counters() if beside)]
+        zen4 = {"caps": ("zen4_ibs_extensions",)} if name == "zen4" else {}
+        recording = Recording(
+            groups, cpuid=cpuid, arch="x86_64", pmus=((PMU, "ibs_op"),), **zen4
+        )
+        rng = random.Random(name)
+        for address, parts in FUNCTIONS.items():
+            for number in range(2000):
+                words = self.registers(rng, parts, sources)
+                regs = 3 << 17 | 1 << 19, address, *words, 0, 0, 0
+                raw = struct.pack("<I8Q", caps, *regs)
+                recording.sample(address, PERIOD, raw=raw)
+                for group in range(1, len(groups)):
+                    # two cycles for an instruction, an operation for each
+                    for _ in range(2 if group == 1 else number % 5 > 0):
+                        recording.sample(address, PERIOD, group=group)
+        return recording.write(DATA / f"{name}-{config}-{beside}.data")
+
+    @staticmethod
+    def second(path: Path, name: str) -> dict[str, Counter]:
+        """What perf script -D prints of the registers."""
+        found: dict[str, Counter] = {}
+        ours: Counter = Counter()
+        for line in must(PERF, "script", "-D", "-i", path).splitlines():
+            if "PERF_RECORD_SAMPLE" in line:
+                ours = found.setdefault(place_of(line), Counter())
+                ours["all"] += 1
+                ours["all_"] += 1
+            elif line.startswith("ibs_op_data"):
+                bits = {key: int(value) for key, value in re.findall(r"(\w+) +(\d+)", line)}
+                source = re.search(r"DataSrc (\d+)", line)
+            if line.startswith("ibs_op_data:"):
+                ours += Counter({key: bits.get(key, 0) for key in ("OpBrnMisp", "BrnRet")})
+                seen = None
+            elif line.startswith("ibs_op_data2:"):
+                seen = int(source[1]) if source else 0
+            elif line.startswith("ibs_op_data3:") and (bits["LdOp"] or bits["StOp"]):
+                ours["memory"] += 1
+                ours["walk"] += bits["DcL1TlbMiss"] and bits["DcL2TlbMiss"]
+                if not bits["DcMiss"] or bits["DcUcMemAcc"]:
+                    continue
+                ours["DcMiss"] += 1
+                ours["missing loads"] += bits["LdOp"]
+                ours["DcMissLat"] += bits["LdOp"] * bits["DcMissLat"]
+                # a device is no cache; the registers of Zen 3 may be wrong (erratum 1293)
+                far = {1, 2, 3, 5, 6, 8, 12} - {1} if name == "zen4" else {3, 4}
+                ours["beyond"] += bits["LdOp"] and bits.get("L2Miss", 0) and seen in far
+        return found
+
+    def test_layouts(self):
+        for name in ZEN:
+            with self.subTest(name):
+                path = self.record(name)
+                self.check(table(path), self.second(path, name), self.RATES)
+
+    def test_beside(self):
+        """Instructions beside make rates those of instructions, and cycles make CPI."""
+        path = self.record("zen4", beside=True)
+        true, rows = self.second(path, "zen4"), table(path)
+        sampled = {
+            address: Counter(
+                {"cycles": 4000, "all_": 2000, "instructions": 1600, "BM": true[address]["OpBrnMisp"]}
+            )
+            for address in rows
+        }
+        for address, counts in sampled.items():
+            operations = counts["all_"] * 6000 / 6000
+            value = rows[address]
+            self.assertAlmostEqual(value["CPI"]["value"], 2 / 0.8, 3)
+            self.assertAlmostEqual(value["BM/KI"]["value"], 1000 * counts["BM"] / operations / 0.8, 3)
+
+    def test_by_cycles(self):
+        """Where cycles choose, values are marked, and a line says so."""
+        path = self.record("zen3", config=0)
+        done = run(PERF, "functions", "report", "-j", "-i", path, stderr=subprocess.PIPE)
+        self.assertIn("chosen by cycles", done.stderr)
+        for row in json.loads(done.stdout)["rows"]:
+            for title, value in row["values"].items():
+                if isinstance(value, dict) and title != "#":
+                    self.assertEqual(value["mark"], "weak", title)
