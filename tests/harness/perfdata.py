@@ -455,8 +455,8 @@ class Writer:
 
     def trace(self, pmu: int, cpu: int, data: bytes) -> None:
         """AUX data of SPE on a CPU, whose clock counts nanoseconds."""
-        self.record(AUXTRACE_INFO, struct.pack("<IIQQ", TRACE_SPE, 0, pmu, 0), 0)
         self.record(TIME_CONV, struct.pack("<QQQQQB7x", 0, 1, 0, 0, 2**64 - 1, 1), 0)
+        self.record(AUXTRACE_INFO, struct.pack("<IIQQ", TRACE_SPE, 0, pmu, 0), 0)
         self.record(AUXTRACE, struct.pack("<QQQIiII", len(data), 0, 0, 0, -1, cpu, 0), 0)
         self.records.append(data)
 

@@ -42,9 +42,9 @@ def setUpModule() -> None:
 def table(path: Path, *options: str) -> dict[str, dict[str, dict[str, float]]]:
     """The values of the rows by address and title."""
     text = must(
-        *(PERF, "functions", "report", "-j", *options, "-i", path), stderr=subprocess.DEVNULL
+        *(PERF, "functions", "report", "-j", *options, path), stderr=subprocess.DEVNULL
     )
-    return {row["address"]: row["values"] for row in json.loads(text)["rows"]}
+    return {row["address"]: row["metrics"] for row in json.loads(text)["functions"]}
 
 
 def counters(kind: int = 0, number: int = 1, flags: int = 0) -> list[pw.Event]:
@@ -54,6 +54,10 @@ def counters(kind: int = 0, number: int = 1, flags: int = 0) -> list[pw.Event]:
         pw.Event(name, kind, config, [number + config], PERIOD, sample_type=KINDS, flags=flags)
         for config, name in enumerate(("cycles", "instructions"))
     ]
+
+
+def dump(path: Path) -> str:
+    return must(PERF, "script", "-D", "-i", path, stderr=subprocess.DEVNULL)
 
 
 def place_of(line: str) -> str:
@@ -73,7 +77,9 @@ class Operations(unittest.TestCase):
                     if not total:
                         self.assertIsNone(value)
                         continue
-                    self.assertAlmostEqual(value["value"], scale * counts[event] / total, 6)
+                    self.assertAlmostEqual(
+                        value["value"], scale * counts[event] / total, 6, f"{address} {title}"
+                    )
                     if "high" in value:
                         self.assertLessEqual(value["low"], value["value"] * (1 + 1e-9))
                         self.assertGreaterEqual(value["high"] * (1 + 1e-9), value["value"])
@@ -139,30 +145,26 @@ class Ibs(Operations):
         """What perf script -D prints of the registers."""
         found: dict[str, Counter] = {}
         ours: Counter = Counter()
-        for line in must(PERF, "script", "-D", "-i", path).splitlines():
-            if "PERF_RECORD_SAMPLE" in line:
-                ours = found.setdefault(place_of(line), Counter())
-                ours["all"] += 1
-                ours["all_"] += 1
-            elif line.startswith("ibs_op_data"):
-                bits = {key: int(value) for key, value in re.findall(r"(\w+) +(\d+)", line)}
-                source = re.search(r"DataSrc (\d+)", line)
-            if line.startswith("ibs_op_data:"):
-                ours += Counter({key: bits.get(key, 0) for key in ("OpBrnMisp", "BrnRet")})
-                seen = None
+        for line in dump(path).splitlines():
+            bits = {key: int(value) for key, value in re.findall(r"(\w+) +(\d+)", line)}
+            # the sample follows its registers
+            if "PERF_RECORD_SAMPLE" in line and ours:
+                found.setdefault(place_of(line), Counter()).update(ours)
+            elif line.startswith("ibs_op_data:"):
+                source = None
+                ours = Counter(all=1, all_=1, BrnRet=bits["BrnRet"])
+                ours["OpBrnMisp"] += bits.get("OpBrnMisp", 0)
             elif line.startswith("ibs_op_data2:"):
-                seen = int(source[1]) if source else 0
+                source = re.search(r"DataSrc (\d+)", line)
             elif line.startswith("ibs_op_data3:") and (bits["LdOp"] or bits["StOp"]):
-                ours["memory"] += 1
-                ours["walk"] += bits["DcL1TlbMiss"] and bits["DcL2TlbMiss"]
-                if not bits["DcMiss"] or bits["DcUcMemAcc"]:
-                    continue
-                ours["DcMiss"] += 1
-                ours["missing loads"] += bits["LdOp"]
-                ours["DcMissLat"] += bits["LdOp"] * bits["DcMissLat"]
-                # a device is no cache; the registers of Zen 3 may be wrong (erratum 1293)
-                far = {1, 2, 3, 5, 6, 8, 12} - {1} if name == "zen4" else {3, 4}
-                ours["beyond"] += bits["LdOp"] and bits.get("L2Miss", 0) and seen in far
+                ours.update(memory=1, walk=bits["DcL1TlbMiss"] and bits["DcL2TlbMiss"])
+                if bits["DcMiss"] and not bits["DcUcMemAcc"]:
+                    ours.update({"DcMiss": 1, "missing loads": bits["LdOp"]})
+                    ours["DcMissLat"] += bits["LdOp"] * bits["DcMissLat"]
+                    # a device is no cache; registers of Zen 3 may be wrong (erratum 1293)
+                    far = ("2", "3", "5", "6", "8", "12") if name == "zen4" else ("3", "4")
+                    is_far = bits["LdOp"] and bits.get("L2Miss") and source and source[1] in far
+                    ours["beyond"] += bool(is_far)
         return found
 
     def test_layouts(self):
@@ -192,7 +194,146 @@ class Ibs(Operations):
         path = self.record("zen3", config=0)
         done = run(PERF, "functions", "report", "-j", "-i", path, stderr=subprocess.PIPE)
         self.assertIn("chosen by cycles", done.stderr)
-        for row in json.loads(done.stdout)["rows"]:
-            for title, value in row["values"].items():
-                if isinstance(value, dict) and title != "#":
+        for row in json.loads(done.stdout)["functions"]:
+            for title, value in row["metrics"].items():
+                if value and title != "#":
                     self.assertEqual(value["mark"], "weak", title)
+
+
+class Spe(Operations):
+    """AUX data with the packets of the architecture."""
+
+    RATES = {
+        "%I": ("all", "all", 100),
+        "BM/KO": ("MISPRED", "all_", 1000),
+        "%BMR": ("MISPRED", "B", 100),
+        "CM/KO": ("L1D-REFILL", "all_", 1000),
+        "%CM": ("L1D-REFILL", "L1D-ACCESS", 100),
+        "TM/KO": ("TLB-REFILL", "all_", 1000),
+        "LLM/KO": ("LLC-REFILL", "all_", 1000),
+        "LAT": ("latency", "LD", 1),
+        "%BM": ("MISPRED", "all", 100),
+    }
+    FILTER = 1 << 33  # loads
+
+    @staticmethod
+    def packets(rng: random.Random, address: int, time: int, retired: float) -> bytes:
+        """The record of an operation by chance."""
+        loads, stores, branches, miss = FUNCTIONS[address]
+        kind = rng.random()
+        events, kinds = (rng.random() < retired) << 1, b"\x48\x00"
+        if kind < loads + stores:
+            kinds = b"\x49" + bytes([kind >= loads])
+            events |= 1 << 2 | 1 << 4 | (rng.random() < 0.02) << 5
+            if rng.random() < miss:
+                events |= 1 << 3 | 1 << 8 | (rng.random() < 0.5) << 9
+        elif kind < loads + stores + branches:
+            kinds = b"\x4a\x01"
+            events |= (rng.random() < 0.3) << 7 | (rng.random() < 0.5) << 6
+        return b"".join(
+            (
+                struct.pack("<BQ", 0xB0, address | 1 << 63),
+                struct.pack("<BI", 0x64, 100),
+                struct.pack("<BH", 0x52, events),
+                kinds,
+                struct.pack("<BH", 0x98, rng.randrange(1, 500)),
+                struct.pack("<BQ", 0x71, time),
+            )
+        )
+
+    def record(
+        self, name: str, config: int = 1 << 16, flags: tuple[int, ...] = (), **more: float
+    ) -> Path:
+        event = pw.Event("arm_spe_0/jitter=1/u", PMU, config, [9], 4096, sample_type=KINDS)
+        recording = Recording(
+            [[event], *([one] for one in counters() if not more.get("alone"))],
+            cpuid="0x00000000410fd490",
+            arch="aarch64",
+            pmus=((PMU, "arm_spe_0"),),
+        )
+        rng, time = random.Random(name), 2000
+        data = b""
+        for address in FUNCTIONS:
+            for _ in range(1500):
+                data += self.packets(rng, address, time, more.get("retired", 0.9))
+                time += rng.randrange(3)
+        recording.writer.trace(PMU, 0, data)
+        for flag in flags:
+            body = struct.pack("<QQQ", 0, 64, flag)
+            recording.writer.side(pw.AUX, body, recording.where(), 9)
+        return recording.write(DATA / f"{name}.data")
+
+    @staticmethod
+    def second(path: Path) -> dict[str, Counter]:
+        """What perf script -D prints of the packets, of operations that have retired."""
+        found: dict[str, Counter] = {}
+        lines = re.findall(r"^\.  [0-9a-f]{8}: (?: [0-9a-f]{2})+ +([A-Z].*)$", dump(path), re.M)
+        for text in " ".join(lines).split("PC ")[1:]:
+            address, words = text.split()[0], text.split()
+            if "RETIRED" not in words:
+                continue
+            ours = found.setdefault(hex(int(address, 16)), Counter())
+            ours.update(all=1, all_=1)
+            ours.update(words)
+            ours["latency"] += "LD" in words and int(words[words.index("LAT") + 1])
+        return found
+
+    def test_packets(self):
+        """Operations that were not executed to their end do not count."""
+        path = self.record("packets")
+        self.check(table(path), self.second(path), self.RATES)
+
+    def test_inject(self):
+        """perf inject writes the same operations as samples, whether they have retired or not."""
+        path = self.record("inject", retired=1)
+        injected = DATA / "injected.data"
+        must(PERF, "inject", "--itrace=i1ifmtb", "-i", path, "-o", injected)
+        true, rows = self.second(path), table(injected)
+        rates = {title: rate for title, rate in self.RATES.items() if title != "%BMR"}
+        self.check(rows, true, rates)
+        path = self.record("mixed")
+        must(PERF, "inject", "--itrace=i1ifmtb", "-i", path, "-o", injected)
+        done = run(PERF, "functions", "report", injected, stderr=subprocess.PIPE)
+        self.assertIn("were speculated", done.stderr)
+
+    def test_filters(self):
+        """If only some operations were recorded, nothing is said of the others."""
+        path = self.record("filters", self.FILTER)
+        done = run(PERF, "functions", "report", "-j", "-i", path, stderr=subprocess.PIPE)
+        self.assertIn(FILTERED, done.stderr)
+        for row in json.loads(done.stdout)["functions"]:
+            self.assertNotIn("%I", row["metrics"])
+            self.assertIn("CM/KO", row["metrics"])
+
+    def test_missing(self):
+        """Pieces with collisions, or that were cut, are told."""
+        for flags, text in (
+            ((0,) * 5, ""),
+            ((0, 1, 8, 8, 0), "missing in 2 of 5 pieces"),
+        ):
+            path = self.record(f"missing{len(text)}", flags=flags)
+            done = run(PERF, "functions", "report", "-i", path, stderr=subprocess.PIPE)
+            if text:
+                self.assertIn(text, done.stderr)
+            else:
+                self.assertNotIn("missing", done.stderr)
+
+    def test_chains(self):
+        """Operations have no call chains."""
+        path = self.record("chains", alone=True)
+        done = run(
+            *(PERF, "functions", "report", "--children", "--source", "operations", "-i", path),
+            stderr=subprocess.PIPE,
+        )
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no call chains", done.stderr)
+
+    def test_sums(self):
+        """Sums hold operations; comparisons and several inputs add them up."""
+        one, other = self.record("one"), self.record("other")
+        for path in one, other:
+            must(PERF, "functions", "report", "--sums", f"{path}.sums", "-i", path)
+        self.assertEqual(table(f"{one}.sums"), table(one))
+        both = table(one, str(other))
+        true = [self.second(path) for path in (one, other)]
+        self.check(both, {at: true[0][at] + true[1][at] for at in true[0]}, self.RATES)

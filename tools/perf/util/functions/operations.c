@@ -56,6 +56,7 @@ static const struct {
 /* Terms of arm_spe: config, config1. */
 #define SPE_JITTER	BIT_ULL(16)
 #define SPE_FILTERS	GENMASK_ULL(34, 32)
+#define SPE_BRANCHES	BIT_ULL(32)
 #define SPE_RETIRED	BIT_ULL(1)
 #define SPE_MEAN_JITTER	127.5
 /* PERF_IP_FLAG_BRANCH_MISS, which Linux 6.12 lacks */
@@ -100,6 +101,7 @@ struct fn_operations {
 	int places[NR_EVENTS];		/* in the set, -1: not known */
 	double weight;			/* 0: the period of a sample */
 	bool is_decoded;		/* of AUX data at hand, which tell what has retired */
+	bool is_mixed;			/* those that have not retired are among them */
 	bool only_user;
 	bool is_zen3;			/* erratum 1293 */
 	struct operation operation;
@@ -163,10 +165,21 @@ static struct evsel *find_spe(struct fn_session *session, struct evlist *evlist)
 }
 
 
+static bool has_event(struct evlist *evlist, const char *name)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (is_of_spe(evsel) && !strcmp(evsel__name(evsel), name))
+			return true;
+	}
+	return false;
+}
+
 /* What SPE's filters leave. */
 static u32 begin_spe(struct fn_operations *own, struct fn_session *session, struct evlist *evlist)
 {
-	u32 known = BIT(BRANCH_MISS) | OF_MEMORY | BIT(LOAD) | BIT(LATENCY);
+	u32 known = BIT(LOAD) | BIT(LATENCY);
 	struct evsel *spe = find_spe(session, evlist), *evsel;
 	const struct perf_event_attr *attr = spe ? &spe->core.attr : NULL;
 
@@ -175,14 +188,20 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session, stru
 		own->weight += SPE_MEAN_JITTER;
 	if (attr && (attr->config & SPE_FILTERS || attr->config1 & ~SPE_RETIRED || attr->config2))
 		own->lacks = "that SPE's filters left";
+	own->is_mixed = !own->is_decoded && !(attr && attr->config1 & SPE_RETIRED);
 	evlist__for_each_entry(evlist, evsel) {
-		if (!is_of_spe(evsel))
-			continue;
-		if (!strcmp(evsel__name(evsel), "branch"))
-			known |= BIT(BRANCH);
-		if (!strcmp(evsel__name(evsel), "instructions"))
-			known |= BIT(OPERATION) | (own->is_decoded ? BIT(BRANCH) : 0);
+		if (is_of_spe(evsel))
+			known |= spe_events[find_spe_event(evsel)].events;
 	}
+	if (own->is_decoded)
+		known |= BIT(BRANCH);
+	/* Linux 6.12 has an event of mispredicts, and none of branches. */
+	else if (!has_event(evlist, "branch"))
+		known &= ~BIT(BRANCH);
+	if (attr && attr->config & SPE_FILTERS && !(attr->config & SPE_BRANCHES))
+		known &= ~(BIT(BRANCH) | BIT(BRANCH_MISS));
+	if (attr && (attr->config & SPE_FILTERS) == SPE_BRANCHES)
+		known &= ~(OF_MEMORY | BIT(LOAD) | BIT(LATENCY));
 	return known;
 }
 
@@ -499,6 +518,9 @@ void fn_operations__describe(const struct fn_operations *own, char *text, size_t
 		scnprintf(text, size,
 			  "only operations %s were recorded, so their rates are per 1000 of these (KO), and tell no %%I",
 			  own->lacks);
+	else if (own->is_mixed && own->nr)
+		scnprintf(text, size,
+			  "operations that were speculated, and not executed to their end, may be among the others: report the recording itself, or record with event_filter=2");
 	else if (own->nr_invalid * 100 >= own->nr + own->nr_invalid && own->nr_invalid)
 		scnprintf(text, size,
 			  "%llu of %llu operations are left out, because IBS does not tell their address",

@@ -1319,12 +1319,12 @@ static int decode_aux(struct fn_session *session, union perf_event *event)
 			"they have no call chains");
 		return 0;
 	}
-	/* perf takes the CPU and the ids for granted. */
+	/* perf takes the CPU, its clock and the ids for granted. */
 	evlist__for_each_entry(perf->evlist, evsel) {
 		if (evsel->core.attr.type >= PERF_TYPE_MAX && !evsel->core.ids)
 			return 0;
 	}
-	if (!session->cpu)
+	if (!session->cpu || !perf->time_conv.time_mult)
 		return 0;
 	session->itrace = (struct itrace_synth_opts){
 		.set = true, .flc = true, .llc = true, .tlb = true, .branches = true,
