@@ -150,6 +150,7 @@ class Ibs(Operations):
             # the sample follows its registers
             if "PERF_RECORD_SAMPLE" in line and ours:
                 found.setdefault(place_of(line), Counter()).update(ours)
+                ours = Counter()
             elif line.startswith("ibs_op_data:"):
                 source = None
                 ours = Counter(all=1, all_=1, BrnRet=bits["BrnRet"])

@@ -786,7 +786,7 @@ static struct option *table_options(struct report *report)
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
 		   "count only samples and windows in these symbols"),
 	OPT_STRING(0, "source", &report->source, "name",
-		   "windows, samples, branches, operations or best (default): where values come from"),
+		   "windows, samples, branches, operations or best (default)"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name, "keys",
 		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),

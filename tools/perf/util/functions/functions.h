@@ -503,9 +503,7 @@ int fn_operations__add(struct fn_operations **all, struct fn_session *session,
 		       bool is_decoded);
 void fn_operations__delete(struct fn_operations *all);
 int fn_operations__end(struct fn_operations *all, struct fn_session *session);
-/* What a reader has to know of one, "" if nothing. */
-void fn_operations__describe(const struct fn_operations *own, char *text, size_t size);
-const struct fn_operations *fn_operations__next(const struct fn_operations *own);
+void fn_operations__note(const struct fn_operations *all, const char *name);	/* what is amiss */
 /* How many operations an instruction has, of the whole table; NAN: unknown. */
 double fn_operations__per_instruction(const struct fn_table *table);
 /* The event that counts operations; NULL: none. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: the hardware follows one in many to its end (Arm's SPE, AMD's IBS, Intel's loads), and
+ * Operations: hardware follows one in many to its end (Arm's SPE, AMD's IBS, Intel's loads), and
  * says what has happened to it. An observation is one operation in the function of its own address,
  * with 0 or 1 of each event, so a rate is a part of the operations. There is no skid. There are no
  * cycles either: latencies overlap.
@@ -24,8 +24,10 @@
 #include "../sample.h"
 #include "functions.h"
 
-enum { OPERATION, BRANCH, BRANCH_MISS, CACHE, CACHE_MISS, TLB_MISS, LAST, LAST_MISS, LOAD, LATENCY,
-       NR_EVENTS };
+enum {
+	OPERATION, BRANCH, BRANCH_MISS, CACHE, CACHE_MISS, TLB_MISS, LAST, LAST_MISS, LOAD,
+	LATENCY, NR_EVENTS,
+};
 
 /* Those of the first cache are of loads and stores, those of the last level of loads. */
 static const char *const names[NR_EVENTS] = {
@@ -164,23 +166,12 @@ static struct evsel *find_spe(struct fn_session *session, struct evlist *evlist)
 	return NULL;
 }
 
-
-static bool has_event(struct evlist *evlist, const char *name)
-{
-	struct evsel *evsel;
-
-	evlist__for_each_entry(evlist, evsel) {
-		if (is_of_spe(evsel) && !strcmp(evsel__name(evsel), name))
-			return true;
-	}
-	return false;
-}
-
 /* What SPE's filters leave. */
 static u32 begin_spe(struct fn_operations *own, struct fn_session *session, struct evlist *evlist)
 {
 	u32 known = BIT(LOAD) | BIT(LATENCY);
 	struct evsel *spe = find_spe(session, evlist), *evsel;
+	bool has_branches = own->is_decoded;
 	const struct perf_event_attr *attr = spe ? &spe->core.attr : NULL;
 
 	own->weight = attr ? fmax(attr->sample_period, 1) : 1;
@@ -190,13 +181,13 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session, stru
 		own->lacks = "that SPE's filters left";
 	own->is_mixed = !own->is_decoded && !(attr && attr->config1 & SPE_RETIRED);
 	evlist__for_each_entry(evlist, evsel) {
-		if (is_of_spe(evsel))
-			known |= spe_events[find_spe_event(evsel)].events;
+		if (!is_of_spe(evsel))
+			continue;
+		known |= spe_events[find_spe_event(evsel)].events;
+		has_branches |= !strcmp(evsel__name(evsel), "branch");
 	}
-	if (own->is_decoded)
-		known |= BIT(BRANCH);
-	/* Linux 6.12 has an event of mispredicts, and none of branches. */
-	else if (!has_event(evlist, "branch"))
+	/* Linux 6.12 injects mispredicts, and no branches. */
+	if (!has_branches)
 		known &= ~BIT(BRANCH);
 	if (attr && attr->config & SPE_FILTERS && !(attr->config & SPE_BRANCHES))
 		known &= ~(BIT(BRANCH) | BIT(BRANCH_MISS));
@@ -511,29 +502,24 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 				  take_whole(own, session, sample);
 }
 
-void fn_operations__describe(const struct fn_operations *own, char *text, size_t size)
+void fn_operations__note(const struct fn_operations *own, const char *name)
 {
-	*text = '\0';
-	if (own->lacks && own->nr)
-		scnprintf(text, size,
-			  "only operations %s were recorded, so their rates are per 1000 of these (KO), and tell no %%I",
-			  own->lacks);
-	else if (own->is_mixed && own->nr)
-		scnprintf(text, size,
-			  "operations that were speculated, and not executed to their end, may be among the others: report the recording itself, or record with event_filter=2");
-	else if (own->nr_invalid * 100 >= own->nr + own->nr_invalid && own->nr_invalid)
-		scnprintf(text, size,
-			  "%llu of %llu operations are left out, because IBS does not tell their address",
-			  (unsigned long long)own->nr_invalid,
-			  (unsigned long long)(own->nr + own->nr_invalid));
-	else if (own->set->groups->window && own->nr)
-		scnprintf(text, size,
-			  "operations were chosen by cycles, so those that wait are chosen more often, and all values from them are marked: record with ibs_op/cnt_ctl=1/");
-}
+	for (; own; own = own->next) {
+		const u64 nr = own->nr + own->nr_invalid;
 
-const struct fn_operations *fn_operations__next(const struct fn_operations *own)
-{
-	return own->next;
+		if (own->lacks && own->nr)
+			fn_warn("%s: only operations %s were recorded, so their rates are per 1000 of these (KO), and tell no %%I",
+				name, own->lacks);
+		if (own->is_mixed && own->nr)
+			fn_warn("%s: operations that were speculated, and not executed to their end, may be among the others: report the recording itself, or record with event_filter=2",
+				name);
+		if (own->nr_invalid * 100 > nr)
+			fn_warn("%s: %llu of %llu operations are left out, because IBS does not tell their address",
+				name, (unsigned long long)own->nr_invalid, (unsigned long long)nr);
+		if (own->set->groups->window && own->nr)
+			fn_warn("%s: operations were chosen by cycles, so those that wait are chosen more often, and all values from them are marked: record with ibs_op/cnt_ctl=1/",
+				name);
+	}
 }
 
 /* A part of the operations is a binomial number, a mean is not. */

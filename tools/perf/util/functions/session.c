@@ -119,7 +119,7 @@ struct fn_session {
 	struct fn_paths *paths;
 	struct fn_operations *operations;
 	struct itrace_synth_opts itrace;	/* what perf makes of SPE's records */
-	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data; of which samples are missing */
+	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data */
 	struct fn_sampler **samplers;
 	unsigned int nr_samplers;
 	struct named_event *events;
@@ -301,9 +301,14 @@ static bool refuse_sampler(struct fn_session *session, struct evsel *evsel)
 static int ignore_event(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	char *name = function_text__printable(evsel__name(evsel)), *text = NULL;
+	char *name, *text = NULL;
 	int err;
 
+	/* perf record adds a dummy; SPE's records are samples of other events. */
+	if ((attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY) ||
+	    (session->itrace.set && is_of_aux(session, evsel)))
+		return 0;
+	name = function_text__printable(evsel__name(evsel));
 	if (name && asprintf(&text, "%s (%s)", name, is_tracepoint(evsel) ? "a tracepoint" :
 			     attr->type == PERF_TYPE_SOFTWARE &&
 			     attr->config == PERF_COUNT_SW_BPF_OUTPUT ?
@@ -1315,8 +1320,8 @@ static int decode_aux(struct fn_session *session, union perf_event *event)
 		return 0;
 	if (options->is_due || session->chains || fn_by__has(options->by, FN_BY_CALLCHAIN)) {
 		fn_warn("%s: operations (arm_spe) are left out: %s", session->name,
-			options->is_due ? "top cannot show them, perf functions record and report can" :
-			"they have no call chains");
+			options->is_due ? "top cannot show them, but report can" :
+					  "they have no call chains");
 		return 0;
 	}
 	/* perf takes the CPU, its clock and the ids for granted. */
@@ -1882,15 +1887,9 @@ const char *fn_options__filter(const struct fn_options *options)
 
 static void note_operations(const struct fn_session *session)
 {
-	const struct fn_operations *operations = session->operations;
 	const u64 missing = max(session->nr_cut, session->nr_collided);
-	char text[256];
 
-	for (; operations; operations = fn_operations__next(operations)) {
-		fn_operations__describe(operations, text, sizeof(text));
-		if (*text)
-			fn_warn("%s: %s", session->name, text);
-	}
+	fn_operations__note(session->operations, session->name);
 	if (session->operations && missing)
 		fn_warn("%s: operations are missing in %llu of %llu pieces of AUX data: %llu were cut, and %llu have collisions%s",
 			session->name, (unsigned long long)missing,
