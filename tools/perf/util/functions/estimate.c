@@ -748,7 +748,9 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	if (fn_event__is_time(column->event)) {
 		/* A constant delay moves every boundary alike, and most of both sides of a rate. */
 		moved = MOVED_OF_TIME * left * value->value;
-		widen(value, is_share ? hypot(moved, value->value * skid.at_entry) : moved);
+		/* Of operations only the cycles are late, as in a share. */
+		widen(value, is_share || context->per_source != context->source ?
+			     hypot(moved, value->value * skid.at_entry) : moved);
 		goto join;
 	}
 	moved = MOVED_BY_DELAY * left * value->value;
