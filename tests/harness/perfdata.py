@@ -393,8 +393,7 @@ class Writer:
         counters: Sequence[int] = (),
         times: tuple[int, int] = (7, 7),
         raw: bytes = b"",
-        weight: int = 0,
-        data_src: int = 0,
+        memory: tuple[int, int] = (0, 0),
     ) -> None:
         """A sample of a group.
 
@@ -403,7 +402,7 @@ class Writer:
         (from, to, cycles, mispredicted) of each branch, last one first; counters: those of each;
         registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
         samples, if it is not the leader's; times: for which it was enabled, and has counted; raw:
-        4 bytes more than a multiple of 8.
+        4 bytes more than a multiple of 8; memory: the weight and the data source.
         """
         number = number or values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -427,9 +426,9 @@ class Writer:
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
             STACK_USER: struct.pack("<Q", 0),
-            WEIGHT: struct.pack("<Q", weight),
-            WEIGHT_STRUCT: struct.pack("<Q", weight),
-            DATA_SRC: struct.pack("<Q", data_src),
+            WEIGHT: struct.pack("<Q", memory[0]),
+            WEIGHT_STRUCT: struct.pack("<Q", memory[0]),
+            DATA_SRC: struct.pack("<Q", memory[1]),
             SAMPLE_CGROUP: struct.pack("<Q", cgroup),
         }
         self.record(
@@ -452,13 +451,6 @@ class Writer:
             for number, value in values:
                 words += [value, number] + [0] * bool(form & FORMAT_LOST)
         return struct.pack(f"<{len(words)}Q", *words)
-
-    def trace(self, pmu: int, cpu: int, data: bytes) -> None:
-        """AUX data of SPE on a CPU, whose clock counts nanoseconds."""
-        self.record(TIME_CONV, struct.pack("<QQQQQB7x", 0, 1, 0, 0, 2**64 - 1, 1), 0)
-        self.record(AUXTRACE_INFO, struct.pack("<IIQQ", TRACE_SPE, 0, pmu, 0), 0)
-        self.record(AUXTRACE, struct.pack("<QQQIiII", len(data), 0, 0, 0, -1, cpu, 0), 0)
-        self.records.append(data)
 
     def write(self, path: Path) -> None:
         """Writes the whole file: header, ids, attrs, records, features."""
@@ -571,6 +563,14 @@ class Writer:
                 groups.append(sized("{anon_group}") + struct.pack("<II", first, len(group)))
             first += len(group)
         return struct.pack("<I", len(groups)) + b"".join(groups)
+
+
+def trace(writer: Writer, pmu: int, data: bytes) -> None:
+    """AUX data of SPE on CPU 0, whose clock counts nanoseconds."""
+    writer.record(TIME_CONV, struct.pack("<QQQQQB7x", 0, 1, 0, 0, 2**64 - 1, 1), 0)
+    writer.record(AUXTRACE_INFO, struct.pack("<IIQQ", TRACE_SPE, 0, pmu, 0), 0)
+    writer.record(AUXTRACE, struct.pack("<QQQIiII", len(data), 0, 0, 0, -1, 0, 0), 0)
+    writer.records.append(data)
 
 
 def sections(at: int, *texts: bytes) -> bytes:
