@@ -317,3 +317,32 @@ class Spe(Operations):
         both = table(one, str(other))
         true = [self.second(path) for path in (one, other)]
         self.check(both, {at: true[0][at] + true[1][at] for at in true[0]}, self.RATES)
+
+
+class Memory(unittest.TestCase):
+    """Samples with a data source and a weight: Intel's loads, and IBS without registers."""
+
+    HIT, L1, L2, L3, RAM = 2, 8, 0x20, 0x40, 0x80
+    TLB_HIT, TLB_MISS = 0xA, 0x14
+    # each 100 times: level, TLB, latency
+    LOADS = (L1, TLB_HIT, 5), (L2, TLB_HIT, 15), (RAM, TLB_MISS, 310)
+
+    def test_sources(self):
+        for pmu, name, config, latency in (
+            ("cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, {"LAT": 110, "%I": None}),
+            ("ibs_op", "ibs_op//", 1 << 19, {"MLAT": 162.5, "%I": 100}),
+        ):
+            kinds = KINDS | pw.DATA_SRC | pw.WEIGHT
+            event = pw.Event(name, PMU, config, [9], PERIOD, sample_type=kinds)
+            recording = Recording([[event]], arch="x86_64", pmus=((PMU, pmu),))
+            for level, tlb, cycles in self.LOADS * 100:
+                source = 2 | (level | self.HIT) << 5 | tlb << 26
+                recording.sample(0x1000, PERIOD, memory=(cycles, source))
+            values = table(recording.write(DATA / f"{pmu}.data"))["0x1000"]
+            third = 1000 / 3
+            true = {"CM/KO": 2 * third, "TM/KO": third, "LLM/KO": third} | latency
+            for title, value in true.items():
+                found = values.get(title) or {"value": None}
+                self.assertEqual(
+                    found["value"] and round(found["value"], 3), value and round(value, 3)
+                )
