@@ -565,7 +565,7 @@ class Writer:
         return struct.pack("<I", len(groups)) + b"".join(groups)
 
 
-def trace(writer: Writer, pmu: int, data: bytes) -> None:
+def write_trace(writer: Writer, pmu: int, data: bytes) -> None:
     """AUX data of SPE on CPU 0, whose clock counts nanoseconds."""
     writer.record(TIME_CONV, struct.pack("<QQQQQB7x", 0, 1, 0, 0, 2**64 - 1, 1), 0)
     writer.record(AUXTRACE_INFO, struct.pack("<IIQQ", TRACE_SPE, 0, pmu, 0), 0)

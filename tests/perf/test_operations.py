@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rates of functions from operations that the hardware follows: Arm's SPE, AMD's IBS, Intel's loads.
+"""Rates of functions from operations that the CPU follows: Arm's SPE, AMD's IBS, Intel's loads.
 
 Recordings are made up operation by operation. What they hold is read a second time by perf script
 -D, which prints each record on its own.
@@ -244,7 +244,7 @@ class Spe(Operations):
             for _ in range(1500):
                 data += self.packets(rng, address, time, more.get("retired", 0.9))
                 time += rng.randrange(3)
-        pw.trace(recording.writer, PMU, data)
+        pw.write_trace(recording.writer, PMU, data)
         for flag in flags:
             body = struct.pack("<QQQ", 0, 64, flag)
             recording.writer.side(pw.AUX, body, recording.where(), 9)
