@@ -370,6 +370,7 @@ struct fn_sampler {
 
 /* evsel->priv: what the samples of an event are for. */
 struct fn_evsel {
+	char *name;			/* canonical */
 	struct fn_sampler *sampler;	/* of its group, if samples have counts */
 	unsigned int member;
 	struct fn_set *samples;		/* its own samples are observations of an event of it */
