@@ -179,13 +179,7 @@ static bool can_inherit_counts(void)
 	return !perf_missing_features.inherit_sample_read;
 }
 
-/**
- * fn_groups__can_count - see whether the counters can hold events beside cycles
- * @groups: the groups
- * @events: the events
- *
- * Return: true if this thread can open them as a group.
- */
+/* Returns true if this thread can open events in a group that cycles lead. */
 bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events)
 {
 	struct strbuf text = STRBUF_INIT;
@@ -439,7 +433,7 @@ static char *choose_events(const struct parsed *parsed, const struct fn_recorder
 	if (choose_sampling(&sampling, parsed))
 		return NULL;
 	groups.modifiers = sampling.modifiers;
-	err = parsed->metrics ? recorder->add_metrics(&groups, parsed->metrics) :
+	err = parsed->metrics ? fn_metrics__add_groups(&groups, parsed->metrics) :
 				add_default_members(&groups, sampling.has_pmu, parsed->given['v']);
 	if (err || choose_samplers(&sampling, &groups))
 		goto out;
@@ -666,16 +660,7 @@ static void add_arguments(struct fn_record *record, const char *const *arguments
 		record->argv[record->argc++] = *arguments++;
 }
 
-/**
- * fn_record__init - say how to call cmd_record()
- * @record: filled in, to be freed by fn_record__exit() in any case
- * @options: those of perf record
- * @recorder: the command
- * @argc: number of its arguments
- * @argv: these arguments
- *
- * Return: 0, or -1 after a message.
- */
+/* Returns 0, or -1 after a message; fn_record__exit() frees what is there in any case. */
 int fn_record__init(struct fn_record *record, const struct option *options,
 		    const struct fn_recorder *recorder, int argc, const char **argv)
 {
@@ -732,10 +717,7 @@ out:
 	return err;
 }
 
-/**
- * fn_record__explain - say what perf record has not said of events that did not open
- * @record: the arguments
- */
+/* Says what perf record has not said of events that did not open. */
 void fn_record__explain(const struct fn_record *record)
 {
 	struct evlist *evlist = parse(record->events, false);
@@ -755,10 +737,6 @@ void fn_record__explain(const struct fn_record *record)
 	evlist__put(evlist);
 }
 
-/**
- * fn_record__exit - free what the arguments hold
- * @record: the arguments
- */
 void fn_record__exit(struct fn_record *record)
 {
 	free(record->argv);

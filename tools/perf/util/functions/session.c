@@ -1738,7 +1738,6 @@ static void note_unnamed(struct fn_session *session)
 		const char *text;
 	} reasons[] = {
 		{ DSO_LOAD_ERRNO__MISMATCHING_BUILDID, "is another build here" },
-		{ DSO_LOAD_ERRNO__OTHER_ARCH, "is for another architecture here" },
 		{ DSO_LOAD_ERRNO__OTHER_HOST,
 		  "was recorded on another host, without its build-id" },
 		{ DSO_LOAD_ERRNO__OTHER_KERNEL,
