@@ -51,11 +51,13 @@ union perf_event;
 #define fn_err(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
 #define fn_warn(fmt, ...) pr_warning("perf functions: " fmt "\n", ##__VA_ARGS__)
 
-#define FN_MOST_EVENTS	64			/* more than any group has */
-#define FN_ALL		"[all]"			/* rows of --children: the roots of complete chains, */
-#define FN_CUT		"[cut]"			/* and of chains that were too long to be recorded */
-#define FN_JIT		"[JIT]"			/* the DSO of all code of JITs, */
-#define FN_UNNAMED	"[unnamed JIT code]"	/* and its function without a name */
+#define FN_MOST_EVENTS	64	/* more than any group has */
+/* Rows of --children: the roots of chains that are complete, and of those that were cut. */
+#define FN_ALL		"[all]"
+#define FN_CUT		"[cut]"
+/* The DSO of all code of JITs, and its function without a name. */
+#define FN_JIT		"[JIT]"
+#define FN_UNNAMED	"[unnamed JIT code]"
 
 /*
  * events.c: what an event counts. @cpu is of perf_env__describe_cpu(), or NULL.
