@@ -61,6 +61,7 @@ struct slot {
 	int nr_longs;		/* ... or more than there is room for */
 	struct perf_event_mmap_page *page;
 	size_t mapped;
+	bool redirected;	/* has once written to the buffer of another event */
 	bool readable;		/* the ring buffer, from its tail on */
 };
 
@@ -426,7 +427,8 @@ static void do_mmap(void)
 		return;
 	if (!one_in(8))
 		prot |= PROT_WRITE;
-	slot->readable = prot & PROT_WRITE && !slot->attr.write_backward;
+	/* The kernel overwrites a buffer that was first mapped read-only, maybe while it is read. */
+	slot->readable = prot & PROT_WRITE && !slot->attr.write_backward && !slot->redirected;
 	slot->mapped = (1 + (1UL << below(4))) * getpagesize();
 	page = mmap(NULL, slot->mapped, prot, MAP_SHARED, slot->fd, 0);
 	if (called(MMAP, page == MAP_FAILED ? -1 : 0) == 0)
@@ -498,7 +500,6 @@ static void drain(struct slot *slot)
 	struct perf_event_mmap_page *page = slot->page;
 	__u64 tail = page->data_tail, head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
-	/* A buffer that was first mapped read-only elsewhere may have been overwritten. */
 	while (tail < head && head - tail <= page->data_size) {
 		struct perf_event_header header;
 		__u64 record[16];
@@ -585,7 +586,8 @@ static void do_ioctl(void)
 		break;
 	case 16 ... 17:
 		output = one_in(4) ? (long)below(64) - 1 : an_output(slot);
-		called(IOC_SET_OUTPUT, ioctl(slot->fd, PERF_EVENT_IOC_SET_OUTPUT, output));
+		if (!called(IOC_SET_OUTPUT, ioctl(slot->fd, PERF_EVENT_IOC_SET_OUTPUT, output)))
+			slot->redirected = true;
 		break;
 	case 18:
 		called(IOC_PAUSE_OUTPUT,
