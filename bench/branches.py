@@ -7,18 +7,17 @@ the program, and the records are the path before it. `perf functions report --so
 all 64 records of each sample, and copies of the recording with the last 32 and 16.
 
 A second recording has windows, samples of each event, and branch records, as by default. The
-records tell in which function the event of a sample has happened. Two more measurements are of cost: that of the records for a recorded program, and that of
-the table of a large recording, which is written, not recorded.
+records tell in which function the event of a sample has happened. Two more measurements are of
+cost: that of the records for a recorded program, and that of the table of a large recording, which
+is written, not recorded.
 """
 
-import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from bench import collect, cost, truth
-from bench.experiment import functions_of
+from bench.experiment import functions_of, table_of
 from bench.guest import OUT, SHARE, UNTHROTTLED
 from bench.markdown import prose
 from emulator.compare import by_function, compare
@@ -84,15 +83,8 @@ def record(program: str, model: str, kind: str, options: str) -> tuple[Path, Pat
 
 def horizon(data: Path, *files: object) -> str:
     """The cycles that count, and those between them and the overflow."""
-    table = json.loads(
-        must(
-            *(PERF, "functions", "report", "--source", "branches", "-j", data),
-            *files,
-            stderr=subprocess.DEVNULL,
-        )
-    )
-    group = table["groups"][0]
-    return f"{group['alternative_sample_period']}/{group['alternative_sample_count']}"
+    group = table_of(data, PERF, "--source", "branches", *files)["sets"][0]["groups"][0]
+    return f"{group['window']}/{group['burst']}"
 
 
 def values(program: str, model: str) -> dict[str, Any]:
@@ -104,7 +96,7 @@ def values(program: str, model: str) -> dict[str, Any]:
         return {"functions": len(rows), **truth.result_of(rows)}
 
     def read(path: Path, source: str) -> dict:
-        return by_function(functions_of(path, PERF, "--source", source, "--share", "auto", *files))
+        return by_function(functions_of(path, PERF, "--source", source, *files))
 
     data, true = record(program, model, "branches", PATHS)
     exact = truth.exact(true, *files)

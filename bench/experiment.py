@@ -129,8 +129,7 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
 
 def table_of(path: Path, perf: Path | str, *options: object) -> dict[str, Any]:
     """What `perf functions report --json` says of a recording. Raises CalledProcessError."""
-    # the published tables have this share mode
-    words = perf, "functions", "report", "--share", "discard", *options, "-i", path, "--json"
+    words = perf, "functions", "report", *options, "-i", path, "--json"
     command = [str(word) for word in words]
     return json.loads(
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
@@ -140,6 +139,12 @@ def table_of(path: Path, perf: Path | str, *options: object) -> dict[str, Any]:
 def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
     """The functions of a recording's table. Raises CalledProcessError."""
     return table_of(path, perf, *options)["functions"]
+
+
+def value_of(row: dict, column: str) -> float | None:
+    """A value of a function, None if it has none."""
+    found = row["metrics"].get(column)
+    return found["value"] if found else None
 
 
 def ratios(rows: dict[str, dict[str, dict]]) -> dict[str, float]:

@@ -5,14 +5,13 @@ The program and its commands are those of the page. They run in the machine with
 counts the truth. The number of cache lines that the program reads follows from its layout.
 """
 
-import json
 import shutil
 from itertools import product
 from pathlib import Path
-from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.experiment import functions_of
 from bench.guest import OUT, SHARE, program
 from bench.markdown import prose
 from tests.harness import guide
@@ -55,17 +54,15 @@ def session() -> list[tuple[str, str]]:
     return [(command, text) for (command, _), text in zip(commands, texts, strict=True)]
 
 
-def table(*words: object) -> dict[str, dict[str, Any]]:
+def table(path: Path, *words: object) -> dict[str, dict[str, Any]]:
     """perf's row of each function."""
     # the programs were in the guest's /tmp
     with TemporaryDirectory() as folder:
         (Path(folder) / "tmp").mkdir()
         for build in BUILDS:
             shutil.copy(SHARE / build, Path(folder) / "tmp")
-        output = must(
-            *(PERF, "functions", "report", "-j", "--symfs", folder, *words), stderr=DEVNULL
-        )
-    return {row["symbol"]: row for row in json.loads(output)["functions"]}
+        rows = functions_of(path, PERF, "--symfs", folder, *words)
+    return {row["symbol"]: row for row in rows}
 
 
 def measure() -> dict:
@@ -80,21 +77,19 @@ def result() -> dict:
         build: [table(SHARE / f"{build}.{end}") for end in ("data", "true")] for build in BUILDS
     }
     changes = [
-        table("--single-run", "--diff", *(SHARE / f"{build}.{end}" for build in BUILDS))
+        table(SHARE / f"after.{end}", "--single-run", "--diff", SHARE / f"before.{end}")
         for end in ("data", "true")
     ]
     values = []
     for function, column in product(FUNCTIONS, COLUMNS):
         for which, (recorded, true) in tables.items():
-            row = recorded[function]
-            interval = row["intervals"][column]
-            pair = [each[function]["metrics"][column] for each in (recorded, true)]
-            values.append((function, column, which, pair, interval, column in row["weak"]))
+            both = [each[function]["metrics"][column] for each in (recorded, true)]
+            values.append((function, column, which, both, both[0].get("mark") == "weak"))
         ours, theirs = (each[function]["metrics"][column] for each in changes)
-        pair = [each["change"] for each in (ours, theirs)]
-        values.append((function, column, "change", pair, ours["interval"], ours["significant"]))
+        both = [each["change"] for each in (ours, theirs)]
+        values.append((function, column, "change", both, ours["significant"]))
     counted = {
-        build: {event: counts["count"] for event, counts in true[FUNCTIONS[0]]["events"].items()}
+        build: {event: counts["value"] for event, counts in true[FUNCTIONS[0]]["events"].items()}
         for build, (_, true) in tables.items()
     }
     return {
@@ -104,12 +99,12 @@ def result() -> dict:
                 "function": function,
                 "column": column,
                 "which": which,
-                "recorded": recorded,
-                "interval": interval,
-                "true": true,
+                "recorded": recorded["value"],
+                "interval": [recorded["low"], recorded["high"]],
+                "true": true["value"],
                 "significant" if which == "change" else "weak": mark,
             }
-            for function, column, which, (recorded, true), interval, mark in values
+            for function, column, which, (recorded, true), mark in values
         ],
     }
 

@@ -21,10 +21,11 @@ with caches: QEMU's own PMU loses overflows of instructions.
 
 import math
 
-from bench.experiment import functions_of
+from bench.experiment import functions_of, value_of
 from bench.guest import OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
 from tests.harness.env import PERF
+from tests.harness.tables import ended
 
 TITLE = "Resonance"
 JITTERS = (0, 7, 9, 11, 12, 14, 16)
@@ -50,8 +51,7 @@ def independent(windows: int, length: int, pair: int, jitter: int) -> float:
 
 def windows_of(name: str) -> dict[str, int]:
     """The number of windows that end in each function."""
-    rows = functions_of(SHARE / name, PERF, "--symfs", OUT, "--share", "none")
-    found = {row["symbol"]: row["windows"]["matched"] for row in rows}
+    found = {symbol: own for (symbol, _), (own, _) in ended(SHARE / name, "--symfs", OUT).items()}
     return {name: found.get(name, 0) for name in NAMES}
 
 
@@ -82,8 +82,8 @@ def event_samples() -> dict[str, dict]:
     rows = functions_of(SHARE / name, PERF, "--symfs", OUT, "--source", "samples")
     return {
         row["symbol"]: {
-            "share": row["metrics"]["%I"] / 100,
-            "interval": [end / 100 for end in row["intervals"]["%I"]],
+            "share": value_of(row, "%I") / 100,
+            "interval": [row["metrics"]["%I"][end] / 100 for end in ("low", "high")],
         }
         for row in rows
         if row["symbol"] in NAMES

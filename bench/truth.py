@@ -5,9 +5,8 @@ The programs are Debian's, for arm64, and run in the machine with caches (emulat
 core model counts what each of their functions really does. The benchmark's nested calls are
 measured beside them. The kernel is modelled, too, so that the interrupts of the recording itself
 disturb caches and predictors, as they do on hardware. Each program is recorded in a machine with
-small caches and in one with large caches. Each recording is read three times: by its windows, by
-the same with --correct, and by the samples of each event, as by default: then windows tell what
-skid may have done.
+small caches and in one with large caches. Each recording is read twice: by its windows, and by the
+samples of each event, as by default: then windows tell what skid may have done.
 
 All functions that have at least 1 % of the true cycles are compared:
 
@@ -26,7 +25,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bench.experiment import functions_of, table_of
+from bench.experiment import functions_of
 from bench.guest import with_truth
 from bench.markdown import prose
 from emulator.compare import SHARE as CYCLES
@@ -35,12 +34,8 @@ from tests.harness.env import BUILD, PERF
 
 TITLE = "Debian's programs compared with the truth"
 MODELS = {"small": "small,kernel=on", "large": "large,kernel=on"}
-WINDOWS, CORRECTED, SAMPLES = "windows", "windows, corrected", "event samples"
-READINGS = {
-    WINDOWS: ("--source", "windows", "--share", "auto"),
-    CORRECTED: ("--source", "windows", "--share", "auto", "--correct"),
-    SAMPLES: ("--source", "best", "--share", "auto"),
-}
+WINDOWS, SAMPLES = "windows", "event samples"
+READINGS = {WINDOWS: ("--source", "windows"), SAMPLES: ("--source", "best")}
 ROOT = BUILD / "root/arm64-programs"
 NESTED_ROOT = BUILD / "root/arm64"
 # samples a second of each event but the first, which has about as many, as by default
@@ -121,31 +116,19 @@ def recordings_of(program: str, model: str) -> tuple[Path, Path]:
 
 
 def exact(true: Path, *options: object) -> dict[str, Any]:
-    """The functions of a truth. Each of its intervals counts, also at the entry of a function: the
-    cycles that a mispredicted call loses are there.
-    """
-    options = "--source", "windows", "--share", "none", *options
+    """The functions of a truth."""
     return by_function(functions_of(true, PERF, *options))
 
 
-def added(data: Path, *options: object) -> dict[str, float]:
-    """The events that the interrupt adds to a window, by perf's estimate."""
-    (group,) = table_of(data, PERF, *READINGS[WINDOWS], *options)["interrupts"]
-    return {event: values["added"] for event, values in group["added"].items()}
-
-
-def record(program: str, model: str) -> tuple[dict[str, list[Row]], dict[str, float]]:
-    """Records a program; returns its functions, recorded and true, by how they are read, and what
-    the interrupt adds to its windows.
-    """
+def record(program: str, model: str) -> dict[str, list[Row]]:
+    """Records a program; returns its functions, recorded and true, by how they are read."""
     data, true = recordings_of(program, model)
     files = "--symfs", root_of(program)
     truth = exact(true, *files)
-    rows = {
+    return {
         name: compare(by_function(functions_of(data, PERF, *options, *files)), truth, LEAST)
         for name, options in READINGS.items()
     }
-    return rows, added(data, *files)
 
 
 def result_of(rows: list[Row]) -> dict[str, Any]:
@@ -190,10 +173,8 @@ def measure() -> dict:
     for model, reading in product(MODELS, READINGS):
         result[f"{model}: {reading}"] = programs = {}
         for program in PROGRAMS | NESTED:
-            rows, more = found[program, model]
-            programs[program] = {"functions": len(rows[reading]), **result_of(rows[reading])}
-            if reading == WINDOWS:
-                programs[program]["added"] = more
+            rows = found[program, model][reading]
+            programs[program] = {"functions": len(rows), **result_of(rows)}
     return result
 
 
@@ -273,22 +254,6 @@ def nearness(programs: dict[str, dict]) -> str:
     )
 
 
-def perturbation(programs: dict[str, dict]) -> list[str]:
-    """What the interrupt adds to a window, as lines of Markdown."""
-    events = [event for event in next(iter(programs.values()))["added"] if event != "instructions"]
-    lines = [
-        "",
-        "What the interrupt adds to a window, by the estimate that `--correct` uses:",
-        "",
-        f"| program | {' | '.join(events)} |",
-        f"|---|{'--:|' * len(events)}",
-    ]
-    for program, row in programs.items():
-        cells = (f"{row['added'][event]:.2f}" for event in events)
-        lines.append(f"| {program} | {' | '.join(cells)} |")
-    return lines
-
-
 def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
@@ -321,10 +286,6 @@ def report(result: dict) -> str:
                 for metric in METRICS
             ]
             lines.append(f"| {program} | {row['functions']} | {' | '.join(cells)} |")
-        if reading == WINDOWS:
-            lines += perturbation(programs)
-        if reading != SAMPLES:
-            continue
-        lines += ["", nearness(programs)]
-        lines += table_of_goals(goals(programs))
+        if reading == SAMPLES:
+            lines += ["", nearness(programs), *table_of_goals(goals(programs))]
     return "\n".join(lines)

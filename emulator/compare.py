@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 def by_function(rows: Iterable[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
     """Returns the rows of a table by function."""
-    return {(row["symbol"], row["dso"], row["address"]): row for row in rows}
+    return {(row["symbol"], row["dso"], row.get("address")): row for row in rows}
 
 
 def read(path: Path) -> dict[Any, dict[str, Any]]:
@@ -54,27 +54,25 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
     """Returns the functions with at least @least % of the true cycles."""
     rows = []
     for function, truth in true.items():
-        if truth["metrics"].get(SHARE, 0) < least:
+        share = truth["metrics"].get(SHARE)
+        if not share or share["value"] < least:
             continue
-        row = recorded.get(function, {"metrics": {}, "intervals": {}, "errors": {}, "weak": []})
+        found = recorded[function]["metrics"] if function in recorded else {}
         values = {}
         for column in COLUMNS:
-            exact = truth["metrics"].get(column)
-            if exact is None:
+            if not (exact := truth["metrics"].get(column)):
                 continue
-            missed = None
-            if interval := row["intervals"].get(column):
-                low, high = interval
-                missed = not low <= exact <= high
+            value, missed = found.get(column) or {}, None
+            if "low" in value:
+                missed = not value["low"] <= exact["value"] <= value["high"]
             values[column] = Value(
-                row["metrics"].get(column),
-                exact,
+                value.get("value"),
+                exact["value"],
                 missed,
-                row["errors"].get(column) or 0.0,
-                column in row["weak"],
+                value.get("error", 0.0),
+                value.get("mark") == "weak",
             )
-        symbol, dso, address = function
-        rows.append(Row(symbol or f"{address:#x} [{Path(dso).name}]", values))
+        rows.append(Row(truth["label"], values))
     return sorted(rows, key=lambda row: -row.values[SHARE].true)
 
 

@@ -3,9 +3,9 @@
 """Turns the core model's counts into a recording: the truth of another recording.
 
 The model writes how often each instruction of each program was executed, and its
-events (model/truth.h). This turns them into samples, one for each instruction,
-with the counts of the group in RECORDING. Everything else, for example which program
-each thread executed and its memory maps, is copied from RECORDING. So perf
+events (model/truth.h). This turns them into samples: for each instruction, one of
+each event that it had, whose period is their number. Everything else, for example which
+program each thread executed and its memory maps, is copied from RECORDING. So perf
 reads the truth as it reads RECORDING, and groups it by the same functions:
 
   emulator/truth.py perf.data truth.txt truth.data
@@ -21,6 +21,7 @@ import struct
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -31,15 +32,11 @@ COMM_EXEC = 1 << 13
 MISC_KERNEL, MISC_USER = 1, 2
 USER_TYPES = 64  # records from this type on are perf's own, and have no time
 # bits of sample_type, in the order of the fields of a sample
-IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID = (1 << bit for bit in range(10))
-BRANCH_STACK, REGS_USER, IDENTIFIER = (1 << bit for bit in (11, 12, 16))
+IP, TID, TIME, ADDR, _, _, ID, CPU, PERIOD, STREAM_ID = (1 << bit for bit in range(10))
+IDENTIFIER = 1 << 16
 FIELDS = (IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD)
 TRAILER = (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER)  # of records that are no samples
-FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
-    1 << bit for bit in range(5)
-)
-BRANCH_HW_INDEX = 1 << 17
-EXCLUDE_USER, EXCLUDE_KERNEL, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 18
+EXCLUDE_USER, EXCLUDE_KERNEL, FREQ, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 10, 1 << 18
 PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW = 0, 3, 4
 SOFTWARE_TYPES = {1, 2, 5}
 LEAST_ATTR = 64 + 16  # the oldest perf_event_attr, and the place of its ids
@@ -101,9 +98,7 @@ class Attr(NamedTuple):
     type: int
     config: int
     sample_type: int
-    read_format: int
     flags: int
-    branch_sample_type: int
     ids: tuple[int, ...]
 
 
@@ -133,16 +128,13 @@ def read_attrs(data: bytes) -> list[Attr]:
     if size < LEAST_ATTR:
         fail(DAMAGED)
     for at in range(offset, offset + length, size):
-        kind, _, config, _, sample_type, read_format, flags = struct.unpack_from(
-            "<IIQQQQQ", data, at
-        )
-        (branches,) = struct.unpack_from("<Q", data, at + 72)
+        kind, _, config, _, sample_type, _, flags = struct.unpack_from("<IIQQQQQ", data, at)
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + size - 16)
         left -= ids_size
         if left < 0:
             fail(DAMAGED)
         ids = struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at)
-        attrs.append(Attr(at, kind, config, sample_type, read_format, flags, branches, ids))
+        attrs.append(Attr(at, kind, config, sample_type, flags, ids))
     return attrs
 
 
@@ -169,39 +161,6 @@ def read_records(data: bytes, attr: Attr) -> Iterator[Record]:
             )
         yield Record(kind, misc, record, time)
         offset += size
-
-
-def groups(attrs: list[Attr], records: list[Record]) -> list[tuple[Attr, list[tuple[int, Attr]]]]:
-    """Returns leaders, each with the ids of its group in the order of its samples."""
-    by_id = {number: attr for attr in attrs for number in attr.ids}
-    found: dict[int, tuple[Attr, list[tuple[int, Attr]]]] = {}
-    for record in records:
-        if record.kind != SAMPLE:
-            continue
-        attr, at = attrs[0], 8
-        fields = [bit for bit in FIELDS if attr.sample_type & bit]
-        for bit in (IDENTIFIER, ID):
-            if bit in fields:
-                (number,) = struct.unpack_from("<Q", record.data, at + 8 * fields.index(bit))
-                attr = by_id.get(number, attr)
-                break
-        form = attr.read_format
-        if attr.place in found or not (attr.sample_type & READ and form & FORMAT_GROUP):
-            continue
-        at += 8 * len([bit for bit in FIELDS if attr.sample_type & bit])
-        (members,) = struct.unpack_from("<Q", record.data, at)
-        at += 8 + 8 * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
-        step = 16 + 8 * bool(form & FORMAT_LOST)
-        ids = [struct.unpack_from("<Q", record.data, at + i * step + 8)[0] for i in range(members)]
-        found[attr.place] = attr, [(number, by_id[number]) for number in ids]
-    if not found:
-        fail("the recording has no group with samples: record '{cycles/.../,...}:uS'", NO_TRUTH)
-    # samples of a member have the counts of its leader's group
-    return [
-        (attr, members)
-        for attr, members in found.values()
-        if attr is members[0][1] or members[0][1].place not in found
-    ]
 
 
 def columns(attr: Attr) -> tuple[str, ...]:
@@ -277,82 +236,38 @@ def lives(records: list[Record]) -> dict[int, Life]:
     return found
 
 
-class Stream:
-    """Writes the samples of one group of one thread: counts only grow."""
-
-    def __init__(self, leader: Attr, members: list[tuple[int, Attr]]) -> None:
-        self.leader, self.members = leader, members
-        self.columns = [columns(attr) for _, attr in members]
-        # perf opens no interval at a value of 0
-        self.totals = [1] * len(members)
-
-    def counts(self, line: Line) -> list[int]:
-        """Returns the sample's counts for an instruction."""
-        is_kernel = bool(line.address & KERNEL)
-        return [
-            0
-            if attr.flags & (EXCLUDE_KERNEL if is_kernel else EXCLUDE_USER)
-            else sum(line.counts[name] for name in names)
-            for (_, attr), names in zip(self.members, self.columns)
-        ]
-
-    def sample(
-        self, address: int, process: int, thread: int, time: int, counts: list[int]
-    ) -> bytes:
-        self.totals = [total + count for total, count in zip(self.totals, counts)]
-        number = self.members[0][0]
-        fields = {
-            IDENTIFIER: number,
-            IP: address,
-            TID: thread << 32 | process,
-            TIME: time,
-            ID: number,
-            STREAM_ID: number,
-            PERIOD: counts[0],
-        }
-        kinds, form = self.leader.sample_type, self.leader.read_format
-        words = [fields.get(bit, 0) for bit in FIELDS if kinds & bit]
-        words.append(len(self.members))
-        words += [1] * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
-        for (member, _), total in zip(self.members, self.totals):
-            words += [total, member] + [0] * bool(form & FORMAT_LOST)
-        if kinds & CALLCHAIN:
-            words.append(0)
-        if kinds & BRANCH_STACK:
-            words += [0] * (1 + bool(self.leader.branch_sample_type & BRANCH_HW_INDEX))
-        if kinds & REGS_USER:
-            words.append(0)  # none
-        misc = MISC_KERNEL if address & KERNEL else MISC_USER
-        return struct.pack(f"<IHH{len(words)}Q", SAMPLE, misc, 8 + 8 * len(words), *words)
+def sample(attr: Attr, kinds: int, address: int, task: int, time: int, count: int) -> bytes:
+    """A sample of an event, with these fields."""
+    fields = {
+        **dict.fromkeys((IDENTIFIER, ID, STREAM_ID), attr.ids[0] if attr.ids else 0),
+        **{IP: address, TID: task, TIME: time, PERIOD: count},
+    }
+    words = [fields.get(bit, 0) for bit in FIELDS if kinds & bit]
+    misc = MISC_KERNEL if address & KERNEL else MISC_USER
+    return struct.pack(f"<IHH{len(words)}Q", SAMPLE, misc, 8 + 8 * len(words), *words)
 
 
 def samples(
-    leader: Attr, members: list[tuple[int, Attr]], images: Images, threads: dict[int, Life]
+    attrs: list[Attr], kinds: int, images: Images, threads: dict[int, Life]
 ) -> Iterator[tuple[int, bytes]]:
-    """Returns one group's samples of all threads, with their times."""
-    known = IP | TID | TIME | ADDR | READ | CALLCHAIN | ID | CPU | PERIOD | STREAM_ID
-    if leader.sample_type & ~(known | BRANCH_STACK | REGS_USER | IDENTIFIER) or not (
-        leader.sample_type & IP and leader.sample_type & TID and leader.read_format & FORMAT_ID
-    ):
-        fail("the samples have fields that cannot be read here: record with -T and -e only")
+    """Returns the samples of all threads, with their times."""
+    # an event that was recorded twice counts once
+    events = {
+        (columns(attr), attr.flags & (EXCLUDE_USER | EXCLUDE_KERNEL)): attr
+        for attr in reversed(attrs)
+    }
     counted = False
     for thread, life in threads.items():
         # both lists end with the same program
         executed = images.get(thread, [])[-len(life.ends) :]
-        stream = Stream(leader, members)
-        nothing = [0] * len(members)
         for program, end in zip(executed, life.ends[len(life.ends) - len(executed) :]):
-            if not end or not program:
-                continue
-            yield end, stream.sample(0, life.process, thread, end, nothing)
-            left = nothing
-            for line in program:
-                counts = [one + other for one, other in zip(left, stream.counts(line))]
-                # a window needs some events of the leader
-                if counts[0]:
+            for line, ((names, excluded), attr) in product(program if end else [], events.items()):
+                if excluded & (EXCLUDE_KERNEL if line.address & KERNEL else EXCLUDE_USER):
+                    continue
+                if count := sum(line.counts[name] for name in names):
                     counted = True
-                    yield end, stream.sample(line.address, life.process, thread, end, counts)
-                left = nothing if counts[0] else counts
+                    task = thread << 32 | life.process
+                    yield end, sample(attr, kinds, line.address, task, end, count)
     if not counted:
         fail(
             "the core model counted none of these events; "
@@ -361,23 +276,19 @@ def samples(
         )
 
 
-def with_records(
-    data: bytes, attrs: list[Attr], leaders: set[Attr], records: Iterable[bytes]
-) -> bytes:
-    """Returns the recording with these records.
-
-    Only leaders have samples, and they have one period: all intervals count.
-    """
+def with_records(data: bytes, attrs: list[Attr], kinds: int, records: Iterable[bytes]) -> bytes:
+    """Returns the recording with these records. Each event samples with a period."""
     offset, length = struct.unpack_from("<QQ", data, 40)
     header, rest = bytearray(data[:offset]), bytearray(data[offset + length :])
     body = b"".join(records)
     struct.pack_into("<Q", header, 48, len(body))
     for attr in attrs:
         (size,) = struct.unpack_from("<I", header, attr.place + 4)
+        struct.pack_into("<QQ", header, attr.place + 16, 1, kinds)
+        struct.pack_into("<Q", header, attr.place + 40, attr.flags & ~FREQ)
+        struct.pack_into("<Q", header, attr.place + 72, 0)  # no branch records
         if size >= 160:
             struct.pack_into("<QII", header, attr.place + 144, 0, 0, 0)
-        if attr not in leaders:
-            struct.pack_into("<Q", header, attr.place + 16, 0)
     # the sections after the records move
     features = int.from_bytes(header[72:104], "little").bit_count()
     for at in range(0, 16 * features, 16):
@@ -399,12 +310,11 @@ def truth(data: bytes, lines: Iterable[str]) -> bytes:
     records = list(read_records(data, attrs[0]))
     images, threads = read_images(lines), lives(records)
     mixed = [(record.time, record.data) for record in records if record.kind not in LEFT_OUT]
-    found = groups(attrs, records)
-    for leader, members in found:
-        mixed += samples(leader, members, images, threads)
+    # fields that records of other kinds have stay
+    kinds = IP | PERIOD | attrs[0].sample_type & sum(TRAILER)
+    mixed += samples(attrs, kinds, images, threads)
     mixed.sort(key=lambda item: item[0])  # records of the same time keep their order
-    leaders = {leader for leader, _ in found}
-    return with_records(data, attrs, leaders, (record for _, record in mixed))
+    return with_records(data, attrs, kinds, (record for _, record in mixed))
 
 
 def write(path: Path, content: bytes) -> None:

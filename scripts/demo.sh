@@ -103,7 +103,7 @@ if [ "$SHOW" = truth ]; then
 	echo
 	# counts are exact, however few windows they are made of
 	"$perf" functions report -i "$out/truth.data" "${symbols[@]}" \
-		--percent-limit 0.1 | tr '?' ' '
+		--percent-limit 0.1 | tr '?~' ' '
 	exit
 fi
 printf '\nThis command recorded in the emulated machine:\n\n  %s\n\n' "$record"

@@ -167,7 +167,10 @@ def check_schema(cursor, create: bool) -> None:
 
 
 # words that begin lines with numbers, in their order in the file, and how many words are the name
-NUMBERED = {b"lost": 1, b"throttled": 1, b"event": 2, b"windows": 1, b"longs": 1, b"row": 4}
+NUMBERED = {
+    **{b"lost": 1, b"throttled": 1, b"event": 2},
+    **{b"windows": 1, b"longs": 1, b"late": 1, b"row": 4},
+}
 
 
 def split(text: bytes) -> tuple[bytes, list[tuple[int, bytes, list[bytes]]]]:

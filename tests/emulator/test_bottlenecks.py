@@ -5,13 +5,13 @@ The program runs in the machine with caches, with both presets of the core model
 compared with what the model has counted, and with a function that has no bottleneck.
 """
 
-import json
 import subprocess
 import unittest
 from itertools import product
 from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, TOP, in_guest, must
+from tests.harness.tables import flat
 
 MACHINES = "arm64 emulator"
 MINUTES = 1
@@ -39,10 +39,10 @@ FACTOR = 5  # by which it stands out
 NEAR = 0.2  # windows that cross a call do not count, so rates of short calls are a bit off
 
 
-def metrics(recording: Path) -> dict[str, dict[str, float]]:
-    """The metrics of each function, by windows inside of it."""
-    command = PERF, "functions", "report", "-j", "--share", "discard", "--symfs", OUT, recording
-    rows = json.loads(must(*command, stderr=subprocess.DEVNULL))["functions"]
+def metrics(recording: Path, *options: str) -> dict[str, dict[str, float]]:
+    """The metrics of each function."""
+    command = PERF, "functions", "report", "-j", "--symfs", OUT, *options, recording
+    rows = flat(must(*command, stderr=subprocess.DEVNULL))["functions"]
     return {row["symbol"]: row["metrics"] for row in rows}
 
 
@@ -69,7 +69,7 @@ class Bottlenecks(unittest.TestCase):
             share=OUT / "share",
         )
         must(TOP / "emulator/truth.py", data, counted, true)
-        return [metrics(data), metrics(true)]
+        return [metrics(data, "--source", "windows"), metrics(true)]
 
     def test_each_is_found(self):
         found = set()

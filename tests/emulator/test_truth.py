@@ -38,7 +38,7 @@ class Truth(unittest.TestCase):
         # the copy of perf before exec is not counted
         row(10, 0, 0x1000, INST_RETIRED=1000),
         row(10, 1, 0x2000, INST_RETIRED=10, STALL=3, STALL_BACKEND=3),
-        # events without cycles join the next row of the program
+        # no cycles
         row(10, 1, 0x2004, BR_MIS_PRED=1),
         row(10, 1, 0x2008, INST_RETIRED=20, BR_MIS_PRED=4),
         row(10, 1, KERNEL, INST_RETIRED=500),
@@ -56,9 +56,12 @@ class Truth(unittest.TestCase):
         cls.contents = cls.made(cls.recording(), cls.ROWS)
 
     @staticmethod
-    def recording(flags: int = pw.FLAG_EXCLUDE_KERNEL, kind: int = 5) -> pw.Writer:
+    def recording(
+        flags: int = pw.FLAG_EXCLUDE_KERNEL, kind: int = 5, more: tuple[str, int] | None = None
+    ) -> pw.Writer:
         flags |= pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
         names = ("cycles", 0), ("instructions", 1), ("branch-misses", kind)
+        names += (more,) if more else ()
         group = [
             pw.Event(name, 0, config, [number], 1000, 300 if number == 1 else 0, flags=flags)
             for number, (name, config) in enumerate(names, 1)
@@ -108,16 +111,11 @@ class Truth(unittest.TestCase):
         return pw.read(Path(cls.folder.name) / "true")
 
     def counts(self, contents: pw.Contents) -> dict[tuple[int, int, int], list[int]]:
-        """The numbers that each sample adds to its thread's counts, by thread, time and address."""
-        last: dict[int, list[int]] = {}
-        found = {}
+        """The periods of the samples of each event, by thread, time and address."""
+        found: dict[tuple[int, int, int], list[int]] = {}
         for sample in contents.samples:
-            values = list(sample.values.values())
-            before = last.setdefault(sample.tid, values)
-            added = [value - old for value, old in zip(values, before)]
-            last[sample.tid] = values
-            if any(added):
-                found[sample.tid, sample.time, sample.ip] = added
+            counts = found.setdefault((sample.tid, sample.time, sample.ip), [0, 0, 0])
+            counts[sample.id - 1] += sample.period
         return found
 
     def test_counts_and_times(self):
@@ -126,17 +124,19 @@ class Truth(unittest.TestCase):
             self.counts(self.contents),
             {
                 (10, 69, 0x2000): [13, 10, 0],
-                (10, 69, 0x2008): [20, 20, 5],
+                (10, 69, 0x2004): [0, 0, 1],
+                (10, 69, 0x2008): [20, 20, 4],
                 (11, 29, 0x2000): [30, 30, 0],
                 (11, 59, 0x3000): [40, 40, 0],
                 (12, 49, 0x2008): [50, 50, 0],
             },
         )
 
-    def test_each_interval_counts(self):
-        leader, *members = self.contents.attrs
-        self.assertEqual({member.sample_period for member in members}, {0})
-        self.assertEqual((leader.alternative_sample_period, leader.jitter_alternate_period), (0, 0))
+    def test_an_event_that_was_recorded_twice(self):
+        """It counts once."""
+        writer = self.recording()
+        twice = self.recording(more=("cycles:u", 0))
+        self.assertEqual(*(self.counts(self.made(each, self.ROWS)) for each in (writer, twice)))
 
     def test_other_records_stay(self):
         for kind, number in {pw.COMM: 3, pw.FORK: 2, pw.EXIT: 3}.items():
@@ -161,9 +161,11 @@ class Truth(unittest.TestCase):
         """Also where a function has one instruction, or is entered: each count is somewhere."""
         self.made(self.recording(), self.ROWS)
         rows = truth.exact(Path(self.folder.name) / "true")
-        cycles = {0x2000: 13 + 30, 0x2008: 20 + 50, 0x3000: 40}
-        shares = {address: 100 * count / 153 for address, count in cycles.items()}
-        found = {address: row["metrics"]["%CY"] for (_, _, address), row in rows.items()}
+        cycles = {0x2000: 13 + 30, 0x2004: 0, 0x2008: 20 + 50, 0x3000: 40}
+        shares = {hex(address): 100 * count / 153 for address, count in cycles.items()}
+        found = {address: row["metrics"] for (_, _, address), row in rows.items()}
         self.assertEqual(found.keys(), shares.keys())
         for address, share in shares.items():
-            self.assertAlmostEqual(found[address], share)
+            self.assertAlmostEqual(found[address]["%CY"]["value"], share)
+        self.assertAlmostEqual(found["0x2000"]["CPI"]["value"], (13 + 30) / (10 + 30))
+        self.assertAlmostEqual(found["0x2008"]["BM/KI"]["value"], 1000 * 4 / (20 + 50))

@@ -2,7 +2,6 @@
 """The basics that the tests share: paths, commands, the emulated machine."""
 
 import os
-import re
 import subprocess
 from pathlib import Path
 

@@ -143,7 +143,7 @@ def value_of(row: Table, name: str) -> float:
 
 def name_of(row: Table) -> str:
     """The label of a row: its symbol, or where it is."""
-    return row["symbol"] or f"{row['address']:#x} [{Path(row['dso']).name}]"
+    return row["symbol"] or f"{row['address']} [{Path(row['dso']).name}]"
 
 
 def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None:

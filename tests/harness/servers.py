@@ -4,6 +4,7 @@
 Each server ends with its `with` block.
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -12,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.harness.env import CHECK
 
 
 def until(what: str, found: Callable, seconds: float = 60):
@@ -114,9 +117,18 @@ def dask(folder: Path, workers: int) -> Iterator[Dask]:
 
 
 @contextmanager
+def starting() -> Iterator[Callable[[], None]]:
+    """Nobody else starts a server before the function is called: two would take the same port."""
+    CHECK.mkdir(parents=True, exist_ok=True)
+    with open(CHECK / "postgresql.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lambda: fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+@contextmanager
 def postgresql() -> Iterator[str]:
     """Runs a server with an empty database, behind a socket in its own folder. Yields its URL."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, starting() as started:
         os.chmod(folder, 0o777)  # the server is postgres, if we are root
         options = (
             *("-t", "-o", f"unix_socket_directories={folder}", "-o", "listen_addresses="),
@@ -134,6 +146,7 @@ def postgresql() -> Iterator[str]:
             port = next((line.split()[1] for line in said if line.startswith("port ")), None)
             if not port:
                 raise AssertionError("pg_virtualenv has started no server")
+            started()
             try:
                 yield f"postgresql://test@/postgres?host={folder}&port={port}"
             finally:

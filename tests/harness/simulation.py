@@ -176,7 +176,7 @@ class Simulation:
         self.max_stack = 0
         if events:
             self.groups = [
-                self.make_group(
+                self._make_group(
                     EVENTS[:events],
                     pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER | pw.READ,
                     pw.FORMAT_ID | pw.FORMAT_GROUP,
@@ -185,7 +185,7 @@ class Simulation:
                 )
             ]
         else:
-            self.groups = self.make_groups()
+            self.groups = self._make_groups()
         self.is_arm = seed % 3 == 1
         self.writer = pw.Writer(
             self.groups,
@@ -207,7 +207,7 @@ class Simulation:
         self.free: list[int] = []
         self.pages = [*libraries.functions, ("one", None), ("", None), NOWHERE]
 
-    def make_groups(self) -> list[list[pw.Event]]:
+    def _make_groups(self) -> list[list[pw.Event]]:
         kinds = (
             pw.IP
             | pw.TID
@@ -250,10 +250,10 @@ class Simulation:
                     (99, 300, 3, pw.FLAG_FREQ),
                 )
             )
-            groups.append(self.make_group(chosen, kinds, form, *periods))
+            groups.append(self._make_group(chosen, kinds, form, *periods))
         return groups
 
-    def make_group(
+    def _make_group(
         self,
         chosen: Sequence[tuple],
         kinds: int,
@@ -372,25 +372,23 @@ class Simulation:
             for _ in group[1:]
         ]
         if self.by == "children":
-            frames = self.stack(stream)
+            frames = self._stack(stream)
             addresses = [address for _, address in reversed(frames)]
             if self.max_stack and len(addresses) >= self.max_stack:
                 frames = [(CUT, 0)]
             else:
                 frames = [(ALL, 0), *(frame for frame in frames if frame[1])]
             addresses = addresses[: self.max_stack or None]
-            rows = self.functions(frames)
+            rows = self._functions(frames)
             self.rows.update(zip(rows, rows))
-            known, common = rows, self.calls_in_both(frames, stream.frames)
+            known, common = rows, self._calls_in_both(frames, stream.frames)
         else:
             # mostly stay in the function of the last sample
             if not stream.thread or self.random.random() >= 0.6:
                 stream.page = self.random.choice(self.pages)
             if not stream.thread or self.random.random() >= 0.6:
-                stream.callers = self.make_callers()
-            frames = [
-                (place, self.address_in(*place)) for place in (stream.page, *stream.callers)
-            ]
+                stream.callers = self._make_callers()
+            frames = [(place, self.address_in(*place)) for place in (stream.page, *stream.callers)]
             addresses = [address for _, address in frames]
             rows = (self.row(task, cpu, frames),)
             # address 0 identifies neither a function nor a DSO
@@ -401,12 +399,12 @@ class Simulation:
         for event, count in zip(self.names(group), counts):
             counted[event] += count
         is_long = alternates and 2 * counts[0] >= total_of_periods(leader)
-        self.count(group, stream, task.number, counted, is_long, rows, common)
+        self._count(group, stream, task.number, counted, is_long, rows, common)
         stream.windows = 0 if is_long or not stream.thread else stream.windows + 1
         stream.thread, stream.rows, stream.frames = task.number, known, frames
         stream.broken = False
 
-    def stack(self, stream: Stream) -> list[tuple]:
+    def _stack(self, stream: Stream) -> list[tuple]:
         """Lets a stack shrink and grow. A frame is a function with the address in it.
 
         It is still the same call if all frames below it are unchanged. Its own address may differ,
@@ -424,20 +422,20 @@ class Simulation:
         frames = [frame for frame in frames[:-1] if frame[1]] + frames[-1:]
         return frames or [(place := self.pages[0], self.address_in(*place))]
 
-    def functions(self, frames: Sequence[tuple]) -> tuple:
+    def _functions(self, frames: Sequence[tuple]) -> tuple:
         """The functions of frames, each once."""
-        return tuple(dict.fromkeys(self.function_of(*place, address) for place, address in frames))
+        return tuple(dict.fromkeys(self._function_of(*place, address) for place, address in frames))
 
-    def calls_in_both(self, frames: Sequence[tuple], before: Sequence[tuple]) -> tuple:
+    def _calls_in_both(self, frames: Sequence[tuple], before: Sequence[tuple]) -> tuple:
         """The functions of the calls that are in both stacks."""
         nr = 0
         for frame, other in zip(frames, before):
-            nr += self.functions([frame]) == self.functions([other])
+            nr += self._functions([frame]) == self._functions([other])
             if frame != other:
                 break
-        return self.functions(frames[:nr])
+        return self._functions(frames[:nr])
 
-    def count(
+    def _count(
         self,
         group: list[pw.Event],
         stream: Stream,
@@ -474,7 +472,7 @@ class Simulation:
         if alternating(group[0]):
             stream.burst = common, burst
 
-    def make_callers(self) -> list[tuple]:
+    def _make_callers(self) -> list[tuple]:
         """Up to two functions."""
         return (
             self.random.choices(self.pages, k=self.random.randrange(3))
@@ -520,7 +518,7 @@ class Simulation:
             group[0], where, chain[0], counts[0], values, callers, cgroup=self.cgroup
         )
 
-    def function_of(self, library: str, start: int | None, ip: int) -> tuple:
+    def _function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO and address of a function, as in the table."""
         if (library, start) in (ALL, CUT):
             return (library, "", 0)
@@ -533,7 +531,7 @@ class Simulation:
 
     def row(self, task: Task, cpu: int, chain: list[tuple]) -> tuple:
         """The key of the row of this sample; notes its name."""
-        frames = tuple(self.function_of(*place, address) for place, address in chain)
+        frames = tuple(self._function_of(*place, address) for place, address in chain)
         ((library, _), ip), function = chain[0], frames[0]
         path = Path(function[1])
         source = (library, ip - LOADED.get(library, 0) & ~15)
@@ -630,7 +628,7 @@ class Simulation:
             one.bursts += sums.bursts
             one.begun += sums.begun
             one.ended += sums.ended
-        named = self.known_by()
+        named = self._known_by()
         return {
             (named(row), "windows", events): sums.told(events)
             for (row, events), sums in both.items()
@@ -638,7 +636,7 @@ class Simulation:
 
     def expected_samples(self) -> dict[tuple, int]:
         """The expected numbers of the leaders' samples by row and event."""
-        named, found = self.known_by(), Counter()
+        named, found = self._known_by(), Counter()
         for (identity, event), number in self.samples.items():
             found[named(self._named(self.rows[identity])), event] += number
         return found
@@ -655,7 +653,7 @@ class Simulation:
             found.setdefault(key[0], []).append(number)
         return {event: sum(numbers) / len(numbers) for event, numbers in found.items()}
 
-    def known_by(self) -> Callable[[tuple], tuple]:
+    def _known_by(self) -> Callable[[tuple], tuple]:
         """Returns what leaves out the address of a row whose name says enough."""
         rows = {self._named(self.rows[identity]) for identity, _ in self.samples}
         alike = Counter(row[:2] for row in rows)

@@ -64,7 +64,7 @@ class Stacks(Recording):
         self.take(last, WINDOW, instructions)
 
     def save(self, name: str) -> Path:
-        return self.write(DATA / f"{name}.data")
+        return self.write(Path(FOLDER.name) / f"{name}.data")
 
 
 # The parts of a call: (instructions, cycles of each), or the name of a callee.

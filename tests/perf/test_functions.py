@@ -10,14 +10,13 @@ import functools
 import io
 import itertools
 import json
-import math
 import os
 import unittest
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import reports, sumsfile
+from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run, words
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
 from tests.harness.tables import flat
@@ -267,7 +266,9 @@ class Report(Case):
             if isinstance(number, dict):
                 self.assert_sum(number, [part[key] for part in parts])
             elif isinstance(number, float):
-                self.assertAlmostEqual(number, sum(part[key] for part in parts), delta=1e-9 * number)
+                self.assertAlmostEqual(
+                    number, sum(part[key] for part in parts), delta=1e-9 * number
+                )
 
     def test_fields_sort_and_limit(self):
         full = words(self.report(self.one, "--symbol", "alpha,beta,gamma"))[:4]
@@ -343,7 +344,7 @@ class Report(Case):
         self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         for by in "line", "", "comm,", "comm,comm", "comm,children", "children":
-            wrong = by.split(",")[-1]
+            wrong = by.rsplit(",", maxsplit=1)[-1]
             self.assert_refused(f"no --by {wrong}, there are, each", self.one, f"--by={by}")
         chains = "lacks data that these options need: use perf functions record --call-graph fp,4$"
         self.assert_refused(chains, self.one, "--by", "callchain")

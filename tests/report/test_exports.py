@@ -199,18 +199,26 @@ class OpenMetrics(Case):
             found.setdefault(name, {})[source] = own
         return found
 
-    def of_host(self, path: Path, number: int) -> dict:
-        """The sums of the functions of a host with the most cycles, in the form of samples()."""
+    def most(self, paths: list[Path], number: int) -> list[tuple]:
+        """The functions with the most cycles of all hosts."""
+        cycles: Counter = Counter()
+        for path in paths:
+            for key, own in self.sums(path).items():
+                cycles[key] += own["samples"]["totals"]["cycles"]
+        return [key for key, _ in cycles.most_common(number)]
+
+    def of_host(self, path: Path, functions: list[tuple], place: dict[str, str]) -> dict:
+        """The sums of a host's functions, in the form of samples()."""
         found: dict = {"samples": {}, "windows": {}}
         table = self.sums(path)
-        cycles = Counter({key: own["samples"]["totals"]["cycles"] for key, own in table.items()})
-        for key, _ in cycles.most_common(number):
+        for key in table.keys() & functions:
             symbol, dso, address = key
-            labels = [("function", symbol), ("dso", dso)]
+            labels = {"function": symbol, "dso": dso, **place}
             if address is not None:
-                labels.append(("address", f"{address:#x}"))
+                labels["address"] = f"{address:#x}"
             for source, values in found.items():
-                values[frozenset(labels)] = table[key].get(source, {"number": 0})["number"]
+                number = table[key].get(source, {"number": 0})["number"]
+                values[frozenset(labels.items())] = number
         return found
 
     def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
@@ -233,7 +241,7 @@ class OpenMetrics(Case):
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout.endswith("\n# EOF\n"))
         seen = self.samples(done.stdout)
-        self.check_sums(seen, self.of_host(path, 5))
+        self.check_sums(seen, self.of_host(path, self.most([path], 5), {}))
         self.assertEqual(
             (seen["perf_functions_lost_records"], seen["perf_functions_throttle_records"]),
             ({frozenset(): host.lost}, {frozenset(): host.throttled}),

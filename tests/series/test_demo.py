@@ -4,11 +4,12 @@
 import csv
 import io
 import json
-import math
 import re
 import subprocess
 import unittest
+from itertools import product
 
+from bench import same
 from tests.harness.env import CHECK, TOP, must, run
 from tests.harness.truth import LEAVES
 
@@ -56,18 +57,16 @@ def values(command: str, *options: str) -> list[dict[str, str]]:
 
 class Demo(unittest.TestCase):
     def check_commands(self, said: str) -> None:
-        """The script and the test of the terms work as printed; the script's values are those of
-        perf functions."""
+        """The script and the test of the terms work as printed; the script's rates of windows are
+        those of perf functions."""
         about = "prints the table of windows" if "source: event" in said else "read the recording"
         found = values(printed(said, about), "--csv")
         report = re.search(r"\S+ functions report -i .*", said)[0].split(" --percent-limit")[0]
-        expected = values(report, "--source windows --share discard -x ,")
-        self.assertEqual([row["symbol"] for row in found], [row["symbol"] for row in expected])
-        for mine, other in zip(found, expected):
-            for title, cell in mine.items():
-                same = cell == other[title]
-                close = same or math.isclose(float(cell), float(other[title]), rel_tol=1e-9)
-                self.assertTrue(close, (mine["symbol"], title, cell, other[title]))
+        expected = {row["symbol"]: row for row in values(report, "--source windows -x ,")}
+        self.assertEqual({row["symbol"] for row in found}, expected.keys())
+        for mine, title in product(found, filter(same.is_rate, found[0])):
+            cell, other = mine[title], expected[mine["symbol"]][title]
+            self.assertTrue(same.is_same(cell, other), (mine["symbol"], title, cell, other))
         tested = run("sh", "-c", printed(said, "tests the event terms")).stdout
         self.assertRegex(tested, r"Parsing of alternate periods *: Ok")
         self.assertNotRegex(tested, r"(Setup struct perf_event_attr|alternate.*) *: FAILED")

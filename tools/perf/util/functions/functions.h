@@ -345,12 +345,13 @@ struct fn_sampler {
 	bool inherits;
 	bool alternates;		/* else each interval is a window */
 	u64 limit;			/* shorter intervals are windows */
-	double times[2];		/* of its windows, see fn_streams__add_times() */
+	double times[2];		/* enabled and running, of all streams */
 	double *counted;		/* by member, see fn_streams__count() */
 };
 
 /* evsel->priv: what the samples of an event are for. */
 struct fn_evsel {
+	char *name;			/* canonical */
 	struct fn_sampler *sampler;	/* of its group, if samples have counts */
 	unsigned int member;
 	struct fn_set *samples;		/* its own samples are observations of an event of it */
@@ -360,11 +361,8 @@ struct fn_evsel {
 	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
-	double times[2];		/* see fn_streams__add_times() */
+	double times[2];		/* enabled and running, if no sampler has them */
 };
-
-/* An interrupted event may count on, or stand still: by the records of throttling. */
-struct fn_counter;
 
 /* The counts of a group in a thread, or on a CPU. */
 struct fn_stream {
@@ -372,7 +370,7 @@ struct fn_stream {
 	u64 thread;			/* 0: of a CPU */
 	const void *owner;		/* the sampler, or an event without counts */
 	struct fn_sampler *sampler;	/* NULL: no counts */
-	struct fn_counter *leader;
+	u64 times[2];			/* enabled and running, at the last sample of all */
 	u64 *ids;			/* by member, 0: none yet */
 	u64 *last;			/* values in the last sample of the sampler */
 	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
@@ -423,18 +421,18 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 		     const union perf_event *event, struct fn_sample *sample);
 /* After its sources have taken a sample of the sampler. */
 void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
-/* An event is throttled, or no longer, in a thread with which it ends (0: of a CPU). */
-int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins);
+/* An event is throttled, or no longer, which ends with a thread if it is inherited. */
+int fn_streams__throttle(struct fn_streams *streams, u64 id, bool inherits, bool begins);
 void fn_streams__lose(struct fn_streams *streams);
-int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
+void fn_streams__end_thread(struct fn_streams *streams);
 int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
 void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
 int fn_streams__count(struct fn_streams *streams);	/* sets fn_sampler.counted for the span */
-/* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
-int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
-			  u64 enabled, u64 running, double times[2]);
+/* Takes the times of an event in a thread that ends, or on a CPU. */
+int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
+			   u64 enabled, u64 running);
 bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
 			   u64 read_format);
 

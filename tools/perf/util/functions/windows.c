@@ -193,7 +193,7 @@ static void note_late(struct fn_stream *stream, const struct fn_sample *sample, 
 	if (stream->late >= period)
 		stream->late = 0;
 	stream->late += stream->counts[0] - period;
-	if (!is_window || stream->late < 0)
+	if (!is_window || sample->is_outside || stream->late < 0)
 		return;
 	set->late += stream->late;
 	set->nr_late++;
