@@ -1114,7 +1114,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
-		.usage = functions_top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_top_usage, .options = own,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
 	};
@@ -1158,9 +1158,7 @@ static int cmd_functions_top(int argc, const char **argv)
 
 static int cmd_functions_record(int argc, const char **argv)
 {
-	const struct fn_recorder recorder = {
-		.usage = functions_record_usage, .add_metrics = fn_metrics__add_groups,
-	};
+	const struct fn_recorder recorder = { .usage = functions_record_usage };
 	struct fn_record record;
 	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
 
