@@ -159,7 +159,7 @@ def result_of(path: Path, exact: dict[str, Any]) -> dict[str, Any]:
     rows = functions_of(path, PERF, *truth.READINGS[truth.SAMPLES], "--symfs", truth.ROOT)
     found = truth.result_of(compare(by_function(rows), exact, truth.LEAST))
     for metric, event in RATES.items():
-        if sum(row["events"][event]["count"] for row in exact.values()) < SAMPLES:
+        if sum(row["events"][event]["value"] for row in exact.values()) < SAMPLES:
             found[metric] |= {"values": 0, "marked": 0, "right": 0}
     return found
 
