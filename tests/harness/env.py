@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The basics that the tests share: paths, commands, the emulated machine."""
 
-import json
 import os
-import re
 import subprocess
 from pathlib import Path
-
-from tests.harness import sumsfile
 
 TOP = Path(__file__).resolve().parents[2]
 BASE = os.environ.get("BASE", "6.12")  # of Linux
@@ -135,29 +131,6 @@ def native(recording: Path, *options: object, arch: str = ARCH) -> subprocess.Co
 def words(table: str) -> list[list[str]]:
     """A table's lines as words, without the marks of weak values."""
     return [[word.removesuffix("?") for word in line.split()] for line in table.splitlines()]
-
-
-def unquoted(item):
-    """Parsed JSON with sums as numbers; they are strings where JavaScript would round them."""
-    if isinstance(item, dict):
-        return {name: unquoted(value) for name, value in item.items()}
-    if isinstance(item, list):
-        return [*map(unquoted, item)]
-    return int(item) if isinstance(item, str) and re.fullmatch("[1-9][0-9]{15,}", item) else item
-
-
-def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
-    """The rows of perf functions report by symbol, with their sums."""
-    outputs = []
-    for form in "--json", "--sums=-":
-        done = native(recording, form, *options, arch=arch)
-        if done.returncode:
-            raise AssertionError(f"perf functions report: {done.returncode}: {done.stderr}")
-        outputs.append(done.stdout)
-    rows = {row["symbol"]: row for row in unquoted(json.loads(outputs[0])["functions"])}
-    for ((symbol, *_), _), sums in sumsfile.read(outputs[1])[0].items():
-        rows[symbol].setdefault("sums", []).append(sums)
-    return rows
 
 
 def pack_reproduce(archive: Path) -> None:

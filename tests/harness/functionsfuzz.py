@@ -82,8 +82,8 @@ def sums_seeds(folder: Path) -> None:
     events, short, long = ("cycles", "instructions"), [(300, 100)] * 3, [(999700, 300000)] * 2
     samples = sumsfile.sample_set({"cycles": {"f": [1000] * 5}, "faults": {"f": [10] * 3}})
     for name, even, more in ("one", 0, ""), ("two", 2, samples):
-        own = sumsfile.window_set(events, {"f": short, "g": short}, long, even)
-        text = f"{sumsfile.HEAD}cpu\tcpu slots=4\n{own}{more}end\n"
+        made = sumsfile.window_set(events, {"f": short, "g": short}, long, even)
+        text = f"{sumsfile.HEAD}cpu\tcpu slots=4\n{made}{more}end\n"
         (folder / name).write_text(f"\0{text}")  # the first byte chooses options
 
 

@@ -6,11 +6,11 @@ the specification, without the code of either collector.
 """
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.harness import perfdata as pw
 from tests.harness.env import must
@@ -109,36 +109,44 @@ class Libraries:
         return found
 
 
-class Counted(NamedTuple):
-    """The counts of a sample by event, in the interval that it ends."""
-
-    group: int  # its place in the recording
-    counts: Counter
-
-
-def values_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict:
-    """The number of bursts, the totals, and the products."""
-    windows = [window for burst in bursts for window in burst]
-    return {
-        "bursts": len(bursts),
-        "totals": {event: sum(one.counts[event] for one in windows) for event in events},
-        "products": products_of(events, bursts),
-    }
-
-
 @dataclass
 class Stream:
     """The simulation's knowledge of a leader on a thread or CPU."""
 
     values: dict[int, int] = field(default_factory=dict)  # last recorded values by id
     pending: Counter = field(default_factory=Counter)  # counted, but not yet in a sample, by slot
-    last: tuple | None = None  # thread, function, page and callers of the last sample
+    thread: int = 0  # of the last sample, 0 before the first
+    page: tuple = ()  # where it was
+    callers: list = field(default_factory=list)
+    frames: list = field(default_factory=list)  # of its stack: place and address
+    rows: tuple = ()  # that it is known to be in
     windows: int = 0  # since the last long interval
-    burst: list | None = None  # the windows of the current burst, up to the last sample
-    run: tuple | None = None  # a function, and the latest windows, which all began in it
-    frames: list = field(default_factory=list)  # of the last sample: function and address
-    bursts: dict = field(default_factory=dict)  # the current burst by function on the stack
+    burst: tuple = ((), ())  # the current one: its rows, and windows
     broken: bool = False
+
+
+@dataclass
+class Sums:
+    """Of the windows of a row: those that begin and end in it, by burst, and their ends."""
+
+    bursts: list[list[Counter]] = field(default_factory=list)
+    begun: int = 0
+    ended: int = 0
+
+    def told(self, events: Sequence[str]) -> dict:
+        """As tests/harness/sumsfile.py reads them."""
+        sums = [sum(burst, Counter()) for burst in self.bursts]
+        pairs = combinations_with_replacement(sorted(events), 2)
+        return {
+            "source": "windows",
+            "events": [*events],
+            "number": sum(map(len, self.bursts)),
+            "independent": len(self.bursts),
+            "begun": self.begun,
+            "ended": self.ended,
+            "totals": {event: sum(one[event] for one in sums) for event in events},
+            "products": {f"{a}*{b}": sum(one[a] * one[b] for one in sums) for a, b in pairs},
+        }
 
 
 @dataclass
@@ -164,13 +172,11 @@ class Simulation:
         self.inherit = self.random.random() < 0.6
         # perf of Linux 6.12 sets attr.inherit for CPUs, too, where nothing is inherited
         self.any_thread = not self.inherit and self.random.random() < 0.5
-        self.share = self.random.choice(("auto", "none", "discard"))
         self.next_id = 1
         self.max_stack = 0
         if events:
-            self.share = "auto"
             self.groups = [
-                self.make_group(
+                self._make_group(
                     EVENTS[:events],
                     pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER | pw.READ,
                     pw.FORMAT_ID | pw.FORMAT_GROUP,
@@ -179,7 +185,7 @@ class Simulation:
                 )
             ]
         else:
-            self.groups = self.make_groups()
+            self.groups = self._make_groups()
         self.is_arm = seed % 3 == 1
         self.writer = pw.Writer(
             self.groups,
@@ -190,9 +196,10 @@ class Simulation:
         self.time = 1000
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
-        self.sums: dict[tuple, dict] = {}
-        # in share mode auto, the intervals that are fully known: windows, and long ones
-        self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
+        self.sums: defaultdict[tuple, Sums] = defaultdict(Sums)  # by row and events
+        # the intervals that are fully known, by whether they are long, and by events
+        self.intervals: defaultdict[tuple, Sums] = defaultdict(Sums)
+        self.samples: Counter = Counter()  # of leaders, by row and event
         self.rows: dict[tuple, tuple] = {}  # symbol, DSO and address of each row, by its key
         self.called: dict[int, str] = {}  # name of each thread, and below 0 of each process
         self.lost = self.throttled = 0
@@ -200,7 +207,7 @@ class Simulation:
         self.free: list[int] = []
         self.pages = [*libraries.functions, ("one", None), ("", None), NOWHERE]
 
-    def make_groups(self) -> list[list[pw.Event]]:
+    def _make_groups(self) -> list[list[pw.Event]]:
         kinds = (
             pw.IP
             | pw.TID
@@ -224,7 +231,6 @@ class Simulation:
         )
         groups = []
         if self.by == "children":
-            self.share = self.random.choice(("auto", "discard"))
             self.max_stack = self.random.choice((0, MAX_STACK))
         for _ in range(self.random.choice((1, 1, 2, 3))):
             chosen = [self.random.choice(EVENTS[:2])]
@@ -244,10 +250,10 @@ class Simulation:
                     (99, 300, 3, pw.FLAG_FREQ),
                 )
             )
-            groups.append(self.make_group(chosen, kinds, form, *periods))
+            groups.append(self._make_group(chosen, kinds, form, *periods))
         return groups
 
-    def make_group(
+    def _make_group(
         self,
         chosen: Sequence[tuple],
         kinds: int,
@@ -351,7 +357,7 @@ class Simulation:
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
         )
         alternates = alternating(leader)
-        is_due = stream.last and stream.windows < max(leader.alternative_sample_count, 1)
+        is_due = stream.thread and stream.windows < max(leader.alternative_sample_count, 1)
         if alternates and is_due:
             nominal = leader.alternative_sample_period
         elif leader.flags & pw.FLAG_FREQ:
@@ -359,106 +365,114 @@ class Simulation:
         else:
             nominal = leader.sample_period
         # with jitter the first interval has any length
-        least = nominal * 3 // 4 if stream.last else 1
+        least = nominal * 3 // 4 if stream.thread else 1
         counts = [self.random.randrange(least, nominal * 3 // 2 + 1) or 1]
         counts += [
-            self.random.choice((0, self.random.randrange(500), self.random.randrange(2**40)))
+            self.random.choice((0, self.random.randrange(500), self.random.randrange(2**20)))
             for _ in group[1:]
         ]
-        # mostly stay in the function of the last sample
-        page = (
-            stream.last[2]
-            if stream.last and self.random.random() < 0.6
-            else self.random.choice(self.pages)
-        )
-        callers = (
-            stream.last[3] if stream.last and self.random.random() < 0.6 else self.make_callers()
-        )
-        is_long = alternates and 2 * counts[0] >= total_of_periods(leader)
         if self.by == "children":
-            self.sample_children(group, stream, cpu, task, counts, is_long)
-            return
-        chain = [(*place, self.address_in(*place)) for place in (page, *callers)]
-        self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
-        counted = self._counted(group, counts)
-        function = self.row(task, cpu, chain)
-        # address 0 identifies neither a function nor a DSO
-        known = page != NOWHERE or not set(self.keys) - PLACELESS
-        stream.burst = self._count(group, stream, function, task, counted, is_long, known)
-        if stream.last and not stream.broken and self._share_of(group) == "auto":
-            self.intervals[is_long].append(counted)
-        stream.windows = 0 if is_long or not stream.last else stream.windows + 1
-        stream.last = (task.number, function if known else None, page, callers)
+            frames = self._stack(stream)
+            addresses = [address for _, address in reversed(frames)]
+            if self.max_stack and len(addresses) >= self.max_stack:
+                frames = [(CUT, 0)]
+            else:
+                frames = [(ALL, 0), *(frame for frame in frames if frame[1])]
+            addresses = addresses[: self.max_stack or None]
+            rows = self._functions(frames)
+            self.rows.update(zip(rows, rows))
+            known, common = rows, self._calls_in_both(frames, stream.frames)
+        else:
+            # mostly stay in the function of the last sample
+            if not stream.thread or self.random.random() >= 0.6:
+                stream.page = self.random.choice(self.pages)
+            if not stream.thread or self.random.random() >= 0.6:
+                stream.callers = self._make_callers()
+            frames = [(place, self.address_in(*place)) for place in (stream.page, *stream.callers)]
+            addresses = [address for _, address in frames]
+            rows = (self.row(task, cpu, frames),)
+            # address 0 identifies neither a function nor a DSO
+            known = rows if stream.page != NOWHERE or not set(self.keys) - PLACELESS else ()
+            common = rows if known == stream.rows == rows else ()
+        self.write_sample(group, stream, cpu, task, counts, addresses)
+        counted = Counter()
+        for event, count in zip(self.names(group), counts):
+            counted[event] += count
+        is_long = alternates and 2 * counts[0] >= total_of_periods(leader)
+        self._count(group, stream, task.number, counted, is_long, rows, common)
+        stream.windows = 0 if is_long or not stream.thread else stream.windows + 1
+        stream.thread, stream.rows, stream.frames = task.number, known, frames
         stream.broken = False
 
-    def sample_children(
-        self,
-        group: list[pw.Event],
-        stream: Stream,
-        cpu: int,
-        task: Task,
-        counts: list[int],
-        is_long: bool,
-    ) -> None:
-        """Ends an interval whose stack has grown and shrunk; finds who was on it all the time.
+    def _stack(self, stream: Stream) -> list[tuple]:
+        """Lets a stack shrink and grow. A frame is a function with the address in it.
 
-        A frame is a function with the address in it. It is still the same call if all frames below
-        it are unchanged. Its own address may differ, as its code goes on.
+        It is still the same call if all frames below it are unchanged. Its own address may differ,
+        as its code goes on.
         """
-        before, was_cut = stream.frames, stream.frames[:1] == [(CUT, 0)]
-        frames = [] if was_cut else list(before[1 : self.random.randrange(6) + 1])
+        was_cut = stream.frames[:1] == [(CUT, 0)]
+        frames = [] if was_cut else stream.frames[1 : self.random.randrange(6) + 1]
         if frames and self.random.random() < 0.5:
             place = self.random.choice([p for p in self.pages if p != NOWHERE])
-            (frames[-1],) = [(place, self.address_in(*place))]
+            frames[-1] = (place, self.address_in(*place))
         for _ in range(self.random.randrange(4)):
             place = self.random.choice(self.pages)
             frames.append((place, self.address_in(*place)))
         # a sample itself may be at address 0, its callers never are
         frames = [frame for frame in frames[:-1] if frame[1]] + frames[-1:]
-        frames = frames or [(place := self.pages[0], self.address_in(*place))]
-        addresses = [address for _, address in reversed(frames)]
-        if self.max_stack and len(addresses) >= self.max_stack:
-            frames = [(CUT, 0)]
-        else:
-            frames = [(ALL, 0), *(frame for frame in frames if frame[1])]
-        addresses = addresses[: self.max_stack or None]
-        self.write_sample(group, stream, cpu, task, counts, addresses)
+        return frames or [(place := self.pages[0], self.address_in(*place))]
 
-        common = set()
-        if stream.last and stream.last[0] == task.number and not stream.broken:
-            common = common_calls(self.function_of, frames, before)
-        bursts = {}
-        if stream.last and not is_long:
-            counted = self._counted(group, counts)
-            for function in {self.function_of(*place, address) for place, address in frames}:
-                self.rows[function] = function
-                sums = self.sums.setdefault((function, self.key(group)), empty_sums())
-                sums["samples"] += 1
-                if function in common:
-                    burst = stream.bursts.get(function)
-                    if burst is None:
-                        burst = []
-                        sums["bursts"].append(burst)
-                    burst.append(counted)
-                    bursts[function] = burst
-        stream.bursts = bursts if alternating(group[0]) else {}
-        stream.frames = frames
-        stream.windows = 0 if is_long or not stream.last else stream.windows + 1
-        stream.last = (task.number, None, self.pages[0], [])
-        stream.broken = False
+    def _functions(self, frames: Sequence[tuple]) -> tuple:
+        """The functions of frames, each once."""
+        return tuple(dict.fromkeys(self._function_of(*place, address) for place, address in frames))
 
-    def _counted(self, group: list[pw.Event], counts: list[int]) -> Counted:
-        """The counts of the sample that was written last."""
-        names = self.names(group)
-        return Counted(self.groups.index(group), Counter(dict(zip(names, counts))))
+    def _calls_in_both(self, frames: Sequence[tuple], before: Sequence[tuple]) -> tuple:
+        """The functions of the calls that are in both stacks."""
+        nr = 0
+        for frame, other in zip(frames, before):
+            nr += self._functions([frame]) == self._functions([other])
+            if frame != other:
+                break
+        return self._functions(frames[:nr])
 
-    def _share_of(self, group: list[pw.Event]) -> str:
-        """The share mode of a group in the table."""
-        if self.by == "children":
-            return "discard"
-        return "none" if self.share == "auto" and not alternating(group[0]) else self.share
+    def _count(
+        self,
+        group: list[pw.Event],
+        stream: Stream,
+        thread: int,
+        counts: Counter,
+        is_long: bool,
+        rows: tuple,
+        common: tuple,
+    ) -> None:
+        """Counts an interval by the specification's rules.
 
-    def make_callers(self) -> list[tuple]:
+        rows: where it ends; common: those that it does not leave, if it is one of this thread.
+        """
+        key = self.key(group)
+        self.samples.update((row, key[0]) for row in rows)
+        is_whole = stream.thread and not stream.broken
+        is_same = is_whole and stream.thread == thread
+        if is_whole:
+            self.intervals[is_long, key].bursts.append([counts])
+        (before, burst), stream.burst = stream.burst, ((), [])
+        if is_long or not stream.thread:
+            return
+        for row in rows:
+            self.sums[row, key].ended += 1
+        if not is_same:
+            return
+        for row in stream.rows:
+            self.sums[row, key].begun += 1
+        if before != common:
+            burst = []
+            for row in common:
+                self.sums[row, key].bursts.append(burst)
+        burst.append(counts)
+        if alternating(group[0]):
+            stream.burst = common, burst
+
+    def _make_callers(self) -> list[tuple]:
         """Up to two functions."""
         return (
             self.random.choices(self.pages, k=self.random.randrange(3))
@@ -504,7 +518,7 @@ class Simulation:
             group[0], where, chain[0], counts[0], values, callers, cgroup=self.cgroup
         )
 
-    def function_of(self, library: str, start: int | None, ip: int) -> tuple:
+    def _function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO and address of a function, as in the table."""
         if (library, start) in (ALL, CUT):
             return (library, "", 0)
@@ -517,8 +531,8 @@ class Simulation:
 
     def row(self, task: Task, cpu: int, chain: list[tuple]) -> tuple:
         """The key of the row of this sample; notes its name."""
-        frames = tuple(self.function_of(*place) for place in chain)
-        (library, _, ip), function = chain[0], frames[0]
+        frames = tuple(self._function_of(*place, address) for place, address in chain)
+        ((library, _), ip), function = chain[0], frames[0]
         path = Path(function[1])
         source = (library, ip - LOADED.get(library, 0) & ~15)
         name = ";".join(
@@ -565,69 +579,18 @@ class Simulation:
         parts = (self.called.get(part, part) for part in row[0])
         return (";".join(parts), *row[1:])
 
-    def _count(
-        self,
-        group: list[pw.Event],
-        stream: Stream,
-        function: tuple,
-        task: Task,
-        window: Counted,
-        is_long: bool,
-        known: bool,
-    ) -> list | None:
-        """Counts the interval by the specification's rules. Returns the burst that it is in."""
-        share = self._share_of(group)
-        is_window = not is_long and stream.last is not None
-        self._count_begun(group, stream, task, window, is_window and share == "auto")
-        if not (is_window or share == "auto"):
-            return None
-        sums = self.sums.setdefault((function, self.key(group)), empty_sums())
-        if not is_window:
-            sums["opened"].append(window)
-            return None
-        sums["samples"] += 1
-        if stream.broken:
-            return None
-        same = known and stream.last[:2] == (task.number, function)
-        if not (same or share == "none"):
-            return None
-        sums["inside"] += same
-        burst = stream.burst if same else None
-        if burst is None:
-            burst = []
-            sums["bursts"].append(burst)
-        burst.append(window)
-        return burst if alternating(group[0]) else None
-
-    def _count_begun(
-        self, group: list[pw.Event], stream: Stream, task: Task, window: Counted, counts: bool
-    ) -> None:
-        """Counts a window where it begins, if that function is known and wanted."""
-        run, stream.run = stream.run, None
-        if not counts or stream.broken or stream.last[0] != task.number:
-            return
-        begin = stream.last[1]
-        if begin is None:
-            return
-        if run is None or run[0] != begin:
-            run = (begin, [])
-            sums = self.sums.setdefault((begin, self.key(group)), empty_sums())
-            sums["begun"].append(run[1])
-        run[1].append(window)
-        stream.run = run
-
     def names(self, group: list[pw.Event]) -> list[str]:
         """Names of the events of a group in the table."""
         known = {
             "armv8_pmuv3_0/l1d_cache/": "cache-references",
             "r001b": "inst_spec" if self.is_arm else "r001b",
-            "dTLB-load-misses:u": "dTLB-load-misses",
         }
-        return [known.get(event.name, event.name) for event in group]
+        names = (event.name.removesuffix(":k").removesuffix(":u") for event in group)
+        return [known.get(name, name) for name in names]
 
     def key(self, group: list[pw.Event]) -> tuple[str, ...]:
         first, *rest = self.names(group)
-        return (first, *sorted(rest))
+        return (first, *sorted({*rest} - {first}))
 
     def run(self, number: int, path: Path) -> None:
         """Writes a recording with this number of samples.
@@ -658,117 +621,57 @@ class Simulation:
         self.writer.write(path)
 
     def expected(self) -> dict[tuple, dict]:
-        """The expected sums of the JSON object by function and group."""
-        addresses: dict[tuple, set] = {}
-        both: dict[tuple, dict] = {}
+        """The expected sums of windows by row, source and events."""
+        both: defaultdict[tuple, Sums] = defaultdict(Sums)
         for (identity, events), sums in self.sums.items():
-            function = self._named(self.rows[identity])
-            addresses.setdefault(function[:2], set()).add(function[2])
-            matched = inside = sum(map(len, sums["bursts"]))
-            begun = sum(map(len, sums["begun"]))
-            shares = {self._share_of(group) for group in self.groups if self.key(group) == events}
-            if shares == {"none"}:
-                begun = inside = sums["inside"]
-            told = {
-                "opened": len(sums["opened"]),
-                "samples": sums["samples"],
-                "matched": matched,
-                "discarded": sums["samples"] - inside,
-                **values_of(events, sums["bursts"]),
-                "begun": {"windows": begun, **values_of(events, sums["begun"])},
-            }
-            both[function, events] = added(both.get((function, events), {}), told)
-        keys = {
-            (function, events): (
-                (*function[:2], function[2] if not has_name(function, addresses) else None),
-                events,
-            )
-            for function, events in both
+            one = both[self._named(self.rows[identity]), events]
+            one.bursts += sums.bursts
+            one.begun += sums.begun
+            one.ended += sums.ended
+        named = self._known_by()
+        return {
+            (named(row), "windows", events): sums.told(events)
+            for (row, events), sums in both.items()
         }
-        return {keys[key]: {"events": list(key[1]), **told} for key, told in both.items()}
 
-    def expected_intervals(self) -> list[dict]:
-        """The expected sums of all intervals in the JSON object."""
-        told = []
-        for events in sorted({*map(self.key, self.groups)}):
-            same = [
-                number
-                for number, group in enumerate(self.groups)
-                if self.key(group) == events and self._share_of(group) == "auto"
-            ]
-            if not same:
-                continue
-            windows, long = (
-                values_of(events, [[one] for one in some if one.group in same])
-                for some in self.intervals
-            )
-            told.append(
-                {
-                    "events": list(events),
-                    "windows": {
-                        "number": windows["bursts"],
-                        "totals": windows["totals"],
-                        "products": windows["products"],
-                    },
-                    "long": {
-                        "number": long["bursts"],
-                        "totals": long["totals"],
-                        "products": long["products"],
-                    },
-                }
-            )
-        return told
+    def expected_samples(self) -> dict[tuple, int]:
+        """The expected numbers of the leaders' samples by row and event."""
+        named, found = self._known_by(), Counter()
+        for (identity, event), number in self.samples.items():
+            found[named(self._named(self.rows[identity])), event] += number
+        return found
+
+    def counted(self) -> dict[str, float]:
+        """What leaders have counted; each of the sets that one leads has counted it."""
+        counted: Counter = Counter()
+        for group in self.groups:
+            for (number, _), stream in self.streams.items():
+                if number in group[0].ids:
+                    counted[self.key(group)] += stream.values[number]
+        found: dict[str, list[int]] = {}
+        for key, number in counted.items():
+            found.setdefault(key[0], []).append(number)
+        return {event: sum(numbers) / len(numbers) for event, numbers in found.items()}
+
+    def _known_by(self) -> Callable[[tuple], tuple]:
+        """Returns what leaves out the address of a row whose name says enough."""
+        rows = {self._named(self.rows[identity]) for identity, _ in self.samples}
+        alike = Counter(row[:2] for row in rows)
+        return lambda row: (*row[:2], row[2] if not row[0] or alike[row[:2]] > 1 else None)
+
+    def expected_intervals(self, events: Sequence[str]) -> dict[str, dict]:
+        """The expected sums of all intervals of a set."""
+        found = {}
+        for is_long, kind in enumerate(("windows", "longs")):
+            found[kind] = self.intervals[bool(is_long), (*events,)].told(events)
+            del found[kind]["begun"], found[kind]["ended"]
+        return found
 
 
 def part_of(key: str, symbol: str, dso: str, address: int) -> str:
     """The part of a row's name from one of several keys; a ; may only be between frames."""
     symbol = symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]"
     return symbol if key == "callchain" else symbol.replace(";", ":")
-
-
-def has_name(function: tuple, addresses: dict[tuple, set]) -> bool:
-    """Returns whether no other function has its symbol and DSO."""
-    return bool(function[0]) and len(addresses[function[:2]]) == 1
-
-
-def added(one: dict, other: dict) -> dict:
-    """Adds two sums, number by number."""
-    return {
-        key: added(one.get(key, {}), value) if isinstance(value, dict) else one.get(key, 0) + value
-        for key, value in other.items()
-    }
-
-
-def common_calls(
-    function_of: Callable[..., tuple], frames: Sequence[tuple], before: Sequence[tuple]
-) -> set[tuple]:
-    """The functions of the calls that are in both stacks."""
-    found = set()
-    for (place, address), (other_place, other_address) in zip(frames, before):
-        function = function_of(*place, address)
-        if function == function_of(*other_place, other_address):
-            found.add(function)
-        if (place, address) != (other_place, other_address):
-            break
-    return found
-
-
-def empty_sums() -> dict:
-    """The sums of a function: samples that open windows, the number of windows, matched windows by
-    burst, and windows that begin in it by run.
-    """
-    return {"opened": [], "samples": 0, "bursts": [], "begun": [], "inside": 0}
-
-
-def products_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict[str, int]:
-    """The products of bursts; each counts as one window."""
-    sums = [sum((window.counts for window in burst), Counter()) for burst in bursts]
-    return {
-        f"{a}*{b}": sum(burst[a] * burst[b] for burst in sums)
-        for a in sorted(events)
-        for b in sorted(events)
-        if a <= b
-    }
 
 
 def unknown_line(path: Path, address: int) -> str:

@@ -22,7 +22,7 @@ FOLDER = CHECK / "functions-fuzz"
 RUNS = 1_000_000 if SLOW else 5000
 FILES = 20_000 if SLOW else 1000
 NUMBERS = 0, 1, 8, 0xFFFF, 1 << 28, 1 << 32, 1 << 63, (1 << 64) - 1
-OPTIONS = ("--header",), ("-j", "--by", "thread,cpu"), ("--sums", "-")
+OPTIONS = (), ("-j", "--by", "thread,cpu"), ("--sums", "-")
 
 
 class Fuzzer(unittest.TestCase):

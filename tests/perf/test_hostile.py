@@ -196,11 +196,13 @@ class Recordings(Refused):
                 self.assertEqual(done.stdout.count("\n"), 14001, done.stderr)
         self.assertEqual(report("--by", "comm", path).returncode, 0)
 
-    def test_event_with_the_name_of_a_number_of_windows(self):
-        """It counts 50 beside 100 instructions, in windows and by its own samples."""
+    def test_events_of_one_name(self):
+        """One counts 50 beside 100 instructions, in windows and by its own samples."""
         kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
-        for word in "samples", "matched", "discarded", "total":
-            first, other = f"event:{word}/KI", f"{word}#2/KI"
+        for word, first, other in (
+            ("samples", "samples/KI", "samples#2/KI"),
+            ("total", "event:total/KI", "total/KI"),
+        ):
             counts = ("cycles", 0, 0), (word, 4, 0x99), (word, 4, 0x98), ("instructions", 0, 1)
             windows = Recording(
                 [
@@ -230,7 +232,8 @@ class Recordings(Refused):
                     self.assertEqual(row["metrics"]["#"]["value"], 30)
             table = must(PERF, "script", "-s", SCRIPT, "-i", DATA / "word.data").splitlines()
             found = dict(zip(table[0].split()[1:], table[1].split()[2:]))  # 0x1000 [unknown]
-            self.assertEqual((found["#"], found[first], found[other]), ("30", "500.000", "250.000"))
+            values = "#", f"event:{word}/KI", f"{word}#2/KI"
+            self.assertEqual([found[title] for title in values], ["30", "500.000", "250.000"])
 
 
 class Numbers(Refused):

@@ -138,7 +138,10 @@ def topdown(
 
 
 def report(*options: object, **more: object) -> dict:
-    return json.loads(must(PERF, "functions", "report", "-j", *options, stderr=-1, **more))
+    table = json.loads(must(PERF, "functions", "report", "-j", *options, stderr=-1, **more))
+    for row in table["functions"]:
+        row["address"] = int(row["address"], 16) if "address" in row else None
+    return table
 
 
 def messages(errors: str) -> list[str]:

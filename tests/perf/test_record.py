@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 from tests.harness.env import CHECK, PERF, in_guest, must, run
+from tests.harness.tables import flat
 from tests.harness.truth import LEAVES, read_truth
 
 MINUTES = 2
@@ -247,7 +248,7 @@ def said(name: str) -> tuple[str, int]:
 
 def windows(name: str) -> int:
     """The number of matched windows in a report."""
-    report = json.loads((SHARE / f"{name}.json").read_text())
+    report = flat((SHARE / f"{name}.json").read_text())
     return sum(row["windows"]["matched"] for row in report["functions"])
 
 
@@ -326,7 +327,7 @@ class Samples(unittest.TestCase):
             true = read_truth((SHARE / f"truth{truth}").read_text())
             rows = {
                 row["symbol"]: row["intervals"]
-                for row in json.loads((SHARE / f"samples-{name}.json").read_text())["functions"]
+                for row in flat((SHARE / f"samples-{name}.json").read_text())["functions"]
             }
             notes = (SHARE / f"samples-{name}.notes").read_text()
             self.assertNotIn("event samples and windows differ", notes)

@@ -480,8 +480,8 @@ class Mixed(unittest.TestCase):
             if used[0] == used[1]:
                 self.check_limit(sources, "CPI>5%", 2, "CPI of hot from 1.5")
             else:
-                message = f"values before come from {used[0]}, those after from {used[1]}: record"
-                self.check_limit(sources, "CPI>5%", 255, f"--fail-on CPI: {message} both alike")
+                message = "its values come from other sources before than after: record both alike"
+                self.check_limit(sources, "CPI>5%", 255, f"--fail-on CPI>5%: {message}")
         for source in both.split():
             self.check_limit((source, both), "CPI>5%", 2, "CPI of hot", "--source", source)
 

@@ -134,10 +134,8 @@ static void print_no_column(const struct fn_columns *columns, const char *name, 
 {
 	pr_err("perf functions: no column %.*s in this recording, there are: %s", length, name,
 	       columns->table->by);
-	for (unsigned int i = 0; i < columns->nr; i++) {
-		if (!columns->columns[i].is_extra)
-			pr_err(" %s", columns->columns[i].title);
-	}
+	for (unsigned int i = 0; i < columns->nr; i++)
+		pr_err(" %s", columns->columns[i].title);
 	pr_err("\n");
 }
 
@@ -188,10 +186,8 @@ static int *find_fields(const struct fn_columns *columns, const char *names, uns
 		return NULL;
 	if (!names && first)
 		fields[(*nr_fields)++] = 0;
-	for (unsigned int i = first; !names && i < columns->nr; i++) {
-		if (!columns->columns[i].is_extra)
-			fields[(*nr_fields)++] = i;
-	}
+	for (unsigned int i = first; !names && i < columns->nr; i++)
+		fields[(*nr_fields)++] = i;
 	while (names && *names) {
 		int field = find_field(columns, names, &length);
 
@@ -327,7 +323,7 @@ static int print_table(struct report *report, const struct fn_table *table)
 		.time = report->time, .width = report->screen ? report->screen->width : 0,
 	};
 	unsigned int limit = report->limit, first = 0;
-	int err = fn_columns__init(&columns, table), sort;
+	int err = fn_columns__init(&columns, table, report->fields, report->sort), sort;
 	int *fields = NULL;
 
 	if (!err && report->metrics) {
@@ -373,6 +369,18 @@ out:
 	free(fields);
 	fn_columns__exit(&columns);
 	return fn_explain(err);
+}
+
+/* Prints the notes about all spans, or about sums, whose table may be too large. */
+static int note_all(const struct report *report, const struct fn_table *table)
+{
+	struct fn_columns columns;
+	int err = fn_columns__init(&columns, table, NULL, NULL);
+
+	if (!err)
+		fn_notes__print("", table, &columns, &report->options);
+	fn_columns__exit(&columns);
+	return report->sums ? 0 : fn_explain(err);
 }
 
 /* Prints the table of a span, with its times for the option --time. */
@@ -630,18 +638,6 @@ static int add_input(struct report *report, const char *path, struct fn_table *t
 	return err ?: fn_table__settle(table);
 }
 
-/* The notes about the table of all spans, which nobody has printed. */
-static int note_all(struct report *report, const struct fn_table *table)
-{
-	struct fn_columns columns;
-	int err = fn_columns__init(&columns, table);
-
-	if (!err)
-		fn_notes__print("", table, &columns, &report->options);
-	fn_columns__exit(&columns);
-	return err;
-}
-
 static int report_table(struct report *report)
 {
 	const struct inputs *inputs = &report->inputs[SIDE_NONE];
@@ -661,10 +657,8 @@ static int report_table(struct report *report)
 		fn_input__note_empty(inputs->nr > 1 ? "the recordings" :
 				     inputs->nr ? inputs->paths[0] : default_input,
 				     &report->options);
-	if (!err && report->interval)
+	if (!err && (report->interval || report->sums))
 		err = note_all(report, &table);
-	else if (!err && report->sums)
-		fn_notes__print("", &table, NULL, &report->options);
 	if (!err && report->sums)
 		err = fn_table__write_sums(report->sums, &table);
 	else if (!err && !report->interval)
@@ -1066,7 +1060,7 @@ static void note_for_top(void *data, const struct fn_table *table)
 {
 	struct top *top = data;
 
-	fn_notes__print("", table, NULL, &top->report.options);
+	note_all(&top->report, table);
 }
 
 static bool has_column(const struct report *report, const struct fn_table *table, const char *name)
@@ -1074,7 +1068,7 @@ static bool has_column(const struct report *report, const struct fn_table *table
 	struct fn_columns columns;
 	bool found;
 
-	found = !fn_columns__init(&columns, table) &&
+	found = !fn_columns__init(&columns, table, name, NULL) &&
 		(!report->metrics || !fn_metrics__add(&columns, report->metrics, true)) &&
 		(is_key(&columns, name, strlen(name)) ||
 		 fn_columns__find(&columns, name, strlen(name)) >= 0);

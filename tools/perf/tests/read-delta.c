@@ -10,7 +10,7 @@
 #define NR_THREADS	5000
 #define NR_IDS		50
 
-static int delta_of(struct read_deltas *deltas, u32 machine_pid, u32 tid, u64 id, u64 value)
+static int delta_of(struct hashmap *deltas, u32 machine_pid, u32 tid, u64 id, u64 value)
 {
 	u64 delta;
 
@@ -19,7 +19,7 @@ static int delta_of(struct read_deltas *deltas, u32 machine_pid, u32 tid, u64 id
 	return delta > INT_MAX ? -1 : (int)delta;
 }
 
-static int check_one_value(struct read_deltas *deltas)
+static int check_one_value(struct hashmap *deltas)
 {
 	TEST_ASSERT_EQUAL("first value", delta_of(deltas, 0, 1, 7, 100), 100);
 	TEST_ASSERT_EQUAL("second value", delta_of(deltas, 0, 1, 7, 130), 30);
@@ -31,7 +31,7 @@ static int check_one_value(struct read_deltas *deltas)
 	return TEST_OK;
 }
 
-static int check_new_thread(struct read_deltas *deltas)
+static int check_new_thread(struct hashmap *deltas)
 {
 	TEST_ASSERT_EQUAL("smaller value", delta_of(deltas, 0, 1, 7, 40), 40);
 	TEST_ASSERT_EQUAL("value after it", delta_of(deltas, 0, 1, 7, 50), 10);
@@ -46,7 +46,7 @@ static int check_new_thread(struct read_deltas *deltas)
 	return TEST_OK;
 }
 
-static int check_many(struct read_deltas *deltas)
+static int check_many(struct hashmap *deltas)
 {
 	for (u64 round = 1; round <= 3; round++) {
 		for (u32 tid = 10; tid < 10 + NR_THREADS; tid++) {
@@ -64,7 +64,7 @@ static int check_many(struct read_deltas *deltas)
 
 static int test__read_delta(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	struct read_deltas *deltas = read_deltas__new();
+	struct hashmap *deltas = read_deltas__new();
 	int ret;
 
 	TEST_ASSERT_VAL("no memory", deltas);

@@ -4,13 +4,12 @@
 
 #include <linux/types.h>
 
-struct read_deltas;
+struct hashmap;
 
-struct read_deltas *read_deltas__new(void);
-void read_deltas__delete(struct read_deltas *deltas);
-
-int read_deltas__next(struct read_deltas *deltas, u32 machine_pid, u32 tid,
-		      u64 id, u64 value, u64 *delta);
-void read_deltas__forget(struct read_deltas *deltas, u32 machine_pid, u32 tid);
+struct hashmap *read_deltas__new(void);
+void read_deltas__delete(struct hashmap *deltas);
+int read_deltas__next(struct hashmap *deltas, u32 machine_pid, u32 tid, u64 id, u64 value,
+		      u64 *delta);
+void read_deltas__forget(struct hashmap *deltas, u32 machine_pid, u32 tid);
 
 #endif /* __PERF_READ_DELTA_H */

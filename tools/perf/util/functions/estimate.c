@@ -360,7 +360,8 @@ static bool estimate_count(const struct places *evens, const struct places *leds
 	if (!(led.x > 0) || !samples)
 		return false;
 	set_ratio(&rate, 1, &led, led.number);
-	count->value = even.y * rate.value;
+	/* Each group has counted it. */
+	count->value = even.y / even.nr_sets * rate.value;
 	if (rate.value > 0)
 		relative = rate.error / rate.value;
 	count->error = count->value * sqrt(1 / samples + relative * relative);
@@ -957,7 +958,7 @@ unsigned int fn_columns__differ(const struct fn_columns *columns, const struct f
 		struct context context;
 		struct fn_value whole;
 
-		if (!column->event || column->is_extra || fn_column__is_share(column) ||
+		if (!column->per || fn_column__is_share(column) ||
 		    column->source == source)
 			continue;
 		begin_column(&context, table, column, source);
@@ -1065,7 +1066,7 @@ static bool is_known_event(const struct fn_columns *columns, const char *event, 
 	for (unsigned int i = 0; i < columns->nr; i++) {
 		const struct fn_column *column = &columns->columns[i];
 
-		if (column->event && !column->is_extra && !strcmp(column->event, event) &&
+		if (column->event && !strcmp(column->event, event) &&
 		    (!is_share || fn_column__is_share(column)))
 			return true;
 	}
@@ -1132,16 +1133,27 @@ static int add_event_column(struct fn_columns *columns, const char *event, const
 		return add_recorded(columns, &column);
 	column.value = count_value;
 	column.is_count = true;
-	column.is_extra = true;
 	column.digits = 0;
 	column.unit = NULL;
 	return column.title && column.meaning ? add_column(columns, &column) : -ENOMEM;
 }
 
+/* Whether a list of titles has one, which may have commas. */
+static bool is_in(const char *titles, const char *title)
+{
+	const size_t length = strlen(title);
+
+	for (const char *at = titles; at && (at = strcasestr(at, title)); at++) {
+		if ((at == titles || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	}
+	return false;
+}
+
 /* Adds columns of all events that have none: shares only of events that sample themselves. */
 static int add_event_columns(struct fn_columns *columns, const char *per)
 {
-	const bool is_share = per && !strcmp(per, FN_TOTAL);
+	const bool is_share = !strcmp(per, FN_TOTAL);
 	const struct fn_table *table = columns->table;
 	int err = 0;
 
@@ -1150,10 +1162,8 @@ static int add_event_columns(struct fn_columns *columns, const char *per)
 
 		for (unsigned int j = 0; !err && j < set->nr_events; j++) {
 			const char *event = set->events[j].name;
-			bool is_there = per ? is_known_event(columns, event, is_share) :
-					fn_columns__find(columns, event, strlen(event)) >= 0;
 
-			if (!is_there && !set->is_hidden &&
+			if (!is_known_event(columns, event, is_share) && !set->is_hidden &&
 			    (!is_share || set->source == &fn_samples))
 				err = add_event_column(columns, event, per);
 		}
@@ -1180,7 +1190,30 @@ static struct fn_value discarded_value(const struct fn_column *column __maybe_un
 	return value;
 }
 
-static int add_columns(struct fn_columns *columns)
+/* Adds the numbers of events that the user has named. */
+static int add_count_columns(struct fn_columns *columns, const char *fields, const char *sort)
+{
+	const struct fn_table *table = columns->table;
+	int err = 0;
+
+	for (unsigned int i = 0; (fields || sort) && i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; !err && !set->is_hidden && j < set->nr_events; j++) {
+			char *title = function_text__printable(set->events[j].name);
+
+			if (!title)
+				return -ENOMEM;
+			if ((is_in(fields, title) || is_in(sort, title)) &&
+			    fn_columns__find(columns, title, strlen(title)) < 0)
+				err = add_event_column(columns, set->events[j].name, NULL);
+			free(title);
+		}
+	}
+	return err;
+}
+
+static int add_columns(struct fn_columns *columns, const char *fields, const char *sort)
 {
 	struct fn_column number = {
 		.title = strdup("#"),
@@ -1220,7 +1253,7 @@ static int add_columns(struct fn_columns *columns)
 	} else {
 		free(discarded.meaning);
 	}
-	return err ?: add_event_columns(columns, NULL);
+	return err ?: add_count_columns(columns, fields, sort);
 }
 
 /* Sets #: the observations behind the least certain value of each row. */
@@ -1251,13 +1284,14 @@ static void set_numbers(struct fn_columns *columns)
 	}
 }
 
-int fn_columns__init(struct fn_columns *columns, const struct fn_table *table)
+int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, const char *fields,
+		     const char *sort)
 {
 	int err;
 
 	memset(columns, 0, sizeof(*columns));
 	columns->table = table;
-	err = add_columns(columns);
+	err = add_columns(columns, fields, sort);
 	if (err)
 		return err;
 	if (table->nr_rows * columns->nr > MOST_VALUES)
@@ -1333,10 +1367,11 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 	const struct pool own = pool_of(table, row, &fn_samples, event, event);
 	struct fn_value count = undefined;
 
+	/* Each group in which the event samples has counted it. */
 	if (variance)
-		*variance = own.yy;
+		*variance = own.nr_sets ? own.yy / own.nr_sets / own.nr_sets : NAN;
 	if (own.nr_sets)
-		return own.y;
+		return own.y / own.nr_sets;
 	for (int i = 0; fn_sources[i]; i++) {
 		struct places even = find_even(table, fn_sources[i], event);
 		struct places led = find_led(table, fn_sources[i], event);

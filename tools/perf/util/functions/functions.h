@@ -364,7 +364,7 @@ struct fn_sampler {
 	bool inherits;
 	bool alternates;		/* else each interval is a window */
 	u64 limit;			/* shorter intervals are windows */
-	double times[2];		/* of its windows, see fn_streams__add_times() */
+	double times[2];		/* enabled and running, of all streams */
 	double *counted;		/* by member, see fn_streams__count() */
 };
 
@@ -379,11 +379,8 @@ struct fn_evsel {
 	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
-	double times[2];		/* see fn_streams__add_times() */
+	double times[2];		/* enabled and running, if no sampler has them */
 };
-
-/* An interrupted event may count on, or stand still: by the records of throttling. */
-struct fn_counter;
 
 /* The counts of a group in a thread, or on a CPU. */
 struct fn_stream {
@@ -391,7 +388,7 @@ struct fn_stream {
 	u64 thread;			/* 0: of a CPU */
 	const void *owner;		/* the sampler, or an event without counts */
 	struct fn_sampler *sampler;	/* NULL: no counts */
-	struct fn_counter *leader;
+	u64 times[2];			/* enabled and running, at the last sample of all */
 	u64 *ids;			/* by member, 0: none yet */
 	u64 *last;			/* values in the last sample of the sampler */
 	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
@@ -446,19 +443,19 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 		     const union perf_event *event, struct fn_sample *sample);
 /* Notes in the order of all that the sampler has sampled, after its sources have taken it. */
 void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
-/* An event is throttled, or no longer, in a thread with which it ends (0: of a CPU). */
-int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins);
+/* An event is throttled, or no longer, which ends with a thread if it is inherited. */
+int fn_streams__throttle(struct fn_streams *streams, u64 id, bool inherits, bool begins);
 void fn_streams__lose(struct fn_streams *streams);
-int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
+void fn_streams__end_thread(struct fn_streams *streams);
 int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
 void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
 /* Sets fn_sampler.counted to what all streams have counted in the span. */
 int fn_streams__count(struct fn_streams *streams);
-/* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
-int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
-			  u64 enabled, u64 running, double times[2]);
+/* Takes the times of an event in a thread that ends, or on a CPU. */
+int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
+			   u64 enabled, u64 running);
 /* In a damaged file, the values may be of an event that reads them in another form. */
 bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
 			   u64 read_format);
@@ -494,7 +491,7 @@ unsigned int fn_site__distance(const struct addr_location *al, struct machine *m
 			       const char *arch);
 /* samples.c */
 int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
-		      struct fn_table *table);
+		      bool is_live, struct fn_table *table);
 
 /*
  * A source: samples.c, windows.c, branches.c. A new one is a file with one of these, and an entry
@@ -576,7 +573,6 @@ struct fn_column {
 	const char *unit;	/* for JSON: "%", "1/KI", ... ; NULL: none */
 	const struct fn_source *source;	/* of its values; NULL for counts */
 	bool is_count;		/* a number: no interval, no mark */
-	bool is_extra;		/* only printed if -F names it */
 	bool is_apart;		/* its events have nothing in common: no values */
 	/* Of top-down metrics: "slots" or "cycles" on the first level; what it is a part of. */
 	const char *divides, *parent;
@@ -601,8 +597,12 @@ struct fn_columns {
 	struct fn_value *values;	/* by row->index, then by column */
 };
 
-/* Returns 0, -ENOMEM, -EOVERFLOW (too many events), or -E2BIG (too many values). */
-int fn_columns__init(struct fn_columns *columns, const struct fn_table *table);
+/*
+ * @fields and @sort: of the user, or NULL. They may name events, to have their numbers. Returns 0,
+ * -ENOMEM, -EOVERFLOW (too many events), or -E2BIG (too many values).
+ */
+int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, const char *fields,
+		     const char *sort);
 void fn_columns__exit(struct fn_columns *columns);
 /* Adds a column with value(), and its values; takes title, meaning and data. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
@@ -704,6 +704,7 @@ void fn_text__delete(struct fn_text *text);
 int fn_view__print(const struct fn_view *view, FILE *fp);
 void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
 void fn_csv__text(const char *text, const char *separator, FILE *fp);
+void fn_csv__number(double number, const char *separator, FILE *fp);
 void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/* and DSO */
 /* Whether --percent-limit leaves out a row. */
 bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
@@ -741,7 +742,7 @@ bool fn_notes__has_addr2line(void);
 
 /* sums-file.c */
 #define FN_SUMS_MAGIC	"perf-function-sums "
-int fn_table__write_sums(const char *path, const struct fn_table *table);
+int fn_table__write_sums(const char *path, struct fn_table *table);
 int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size);
 
 /* metrics.c: -M. Adds columns; @is_silent: errors only. */
@@ -807,7 +808,8 @@ struct fn_compare_options {
 	const char *const *before, *const *after;	/* inputs */
 	unsigned int nr_before, nr_after;
 	bool has_by;
-	const char *fields, *metrics, *sort, *separator, *fail_on;
+	const char *fields, *metrics, *sort, *separator;
+	char *fail_on;			/* limits, which are cut apart */
 	double percent_limit;
 	unsigned int limit;
 	bool json, with_ci, single_run;

@@ -319,14 +319,6 @@ void fn_text__print(struct fn_text *text, FILE *fp)
 	}
 }
 
-/* A table that is printed to memory goes to stdout later. */
-static bool is_terminal(FILE *fp)
-{
-	int fd = fileno(fp);
-
-	return isatty(fd < 0 ? STDOUT_FILENO : fd) || pager_in_use();
-}
-
 static const char *color_of(const struct fn_column *column, const struct fn_value *value)
 {
 	if (!fn_value__is_defined(value))
@@ -479,7 +471,8 @@ int fn_view__print(const struct fn_view *view, FILE *fp)
 		if (view->with_ci)
 			fputs(INTERVAL_NOTE, fp);
 		fn_text__print(text, fp);
-		print_sources(view, fp);
+		if (view->nr_rows)
+			print_sources(view, fp);
 		print_horizons(view, fp);
 		print_length(view, fp);
 	}
@@ -491,9 +484,9 @@ int fn_view__print(const struct fn_view *view, FILE *fp)
 /* A program gets the bytes of names as they are, a terminal does not. */
 void fn_csv__text(const char *text, const char *separator, FILE *fp)
 {
-	char *printable = is_terminal(fp) ? function_text__printable(text) : NULL;
+	char *printable = function_text__printable(text);
 
-	text = printable ?: text;
+	text = printable ?: "";
 	if (!strstr(text, separator) && !strpbrk(text, "\"\r\n")) {
 		fputs(text, fp);
 	} else {
@@ -564,7 +557,7 @@ static void csv_marks(const struct fn_view *view, const struct fn_row *row, enum
 	strbuf_release(&names);
 }
 
-static void csv_number(double number, const char *separator, FILE *fp)
+void fn_csv__number(double number, const char *separator, FILE *fp)
 {
 	char buf[FN_CELL_SIZE];
 
@@ -585,11 +578,11 @@ void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE 
 			const struct fn_value *value = fn_columns__value(view->columns, row,
 									 view->fields[i]);
 
-			csv_number(value->value, separator, fp);
+			fn_csv__number(value->value, separator, fp);
 			if (!has_interval(view, i))
 				continue;
-			csv_number(value->low, separator, fp);
-			csv_number(value->high, separator, fp);
+			fn_csv__number(value->low, separator, fp);
+			fn_csv__number(value->high, separator, fp);
 		}
 		csv_marks(view, row, FN_WEAK, separator, fp);
 		csv_marks(view, row, FN_ROUGH, separator, fp);

@@ -136,7 +136,7 @@ static double scale_of(const struct fn_evsel *own)
 /* Returns the part of the time in which an event that samples itself has counted. */
 static double stretch_of(const struct fn_evsel *own)
 {
-	const double *times = own->times;
+	const double *times = own->sampler ? own->sampler->times : own->times;
 
 	return times[1] > 0 && times[0] > times[1] ? times[0] / times[1] : 1;
 }
@@ -159,28 +159,79 @@ static void multiply(struct fn_table *table, const struct fn_set *set, unsigned 
 }
 
 /*
- * Several events of a recording may be the same one: their common factor is that of all that they
- * have counted.
+ * Several events of a recording may be the same one: they add up, as those of user space and the
+ * kernel, or of cgroups. But each of several groups with other events has counted all of it.
  */
 struct common {
-	double counted, periods, number;
-	double stretch;		/* the part of the factor that is due to turns on the counters */
+	double periods, number;		/* of all samples */
+	double once, counted;		/* what they stand for, and what is to be added up */
 	bool is_known, is_scarce;
 };
 
-static void add_to_common(struct common *common, const struct fn_evsel *own, bool is_random,
+/* The number of groups, by their events, whose leaders are this event of a set. */
+static unsigned int nr_groups(struct evlist *evlist, const struct fn_set *set, unsigned int event)
+{
+	const struct fn_set *groups[FN_MOST_EVENTS];
+	unsigned int nr = 0;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+		unsigned int i = 0;
+
+		if (!own || own->samples != set || own->event != event || !own->sampler)
+			continue;
+		while (i < nr && groups[i] != own->sampler->set)
+			i++;
+		if (i == nr && nr < ARRAY_SIZE(groups))
+			groups[nr++] = own->sampler->set;
+	}
+	return nr ?: 1;
+}
+
+static void add_to_common(struct common *common, const struct fn_evsel *own,
 			  const struct perf_event_attr *attr, u64 nr_tasks)
 {
-	const double scale = scale_of(own);
+	const double scale = scale_of(own), periods = own->periods * stretch_of(own);
+	/* A frequency begins with a period that only the kernel knows. */
+	const bool is_random = attr->jitter_alternate_period && !attr->freq;
 
-	common->counted += (scale ?: 1) * own->periods * stretch_of(own);
 	common->periods += own->periods;
 	common->number += own->number;
-	common->stretch = stretch_of(own);
+	common->once += periods;
+	common->counted += (scale ?: 1) * periods;
 	common->is_known |= scale > 0;
 	common->is_scarce |= attr->inherit && !is_random &&
 			     (attr->freq || attr->sample_period > 1) &&
 			     own->number < FEW_PER_THREAD * nr_tasks;
+}
+
+static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *table,
+			struct fn_set *set, unsigned int place)
+{
+	struct fn_event *event = &set->events[place];
+	struct common common = {};
+	struct evsel *evsel;
+	double factor;
+
+	evlist__for_each_entry(evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+
+		if (!own || own->samples != set || own->event != place)
+			continue;
+		add_to_common(&common, own, &evsel->core.attr, nr_tasks);
+		event->is_stretched |= stretch_of(own) >= 1.005;
+	}
+	event->is_scarce |= common.is_scarce;
+	factor = common.counted / common.periods / nr_groups(evlist, set, place);
+	if (isfinite(factor) && factor > 0)
+		multiply(table, set, place, factor);
+	factor = common.counted / common.once;
+	if (!common.is_known || !isfinite(factor))
+		return;
+	event->scale = factor;
+	event->is_scarce |= nr_tasks && factor > MOST_SCALE;
+	table->is_scaled |= fabs(factor - 1) > MOST_DIFFERENCE;
 }
 
 /*
@@ -188,46 +239,18 @@ static void add_to_common(struct common *common, const struct fn_evsel *own, boo
  * recording tells, and to the time in which they were to count. Marks the events whose samples miss
  * most of that, and those that have few samples in each new thread: threads end before the next
  * one, and where jitter does not draw the first interval, all processes of a program are sampled at
- * the same places.
+ * the same places. Of a live recording, idle streams are forgotten, so their counts are not known.
  */
 int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
-		      struct fn_table *table)
+		      bool is_live, struct fn_table *table)
 {
-	struct evsel *evsel;
-	int err = fn_streams__count(fn_session__streams(session));
+	int err = is_live ? 0 : fn_streams__count(fn_session__streams(session));
 
 	for (unsigned int i = 0; !err && i < table->nr_sets; i++) {
 		struct fn_set *set = table->sets[i];
 
-		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++) {
-			struct fn_event *event = &set->events[j];
-			struct common common = { .stretch = 1 };
-			double factor;
-
-			evlist__for_each_entry(evlist, evsel) {
-				const struct perf_event_attr *attr = &evsel->core.attr;
-				const struct fn_evsel *own = evsel->priv;
-
-				if (!own || own->samples != set || own->event != j)
-					continue;
-				/* A frequency begins with a period that only the kernel knows. */
-				add_to_common(&common, own,
-					      attr->jitter_alternate_period && !attr->freq, attr,
-					      nr_tasks);
-				event->is_stretched |= stretch_of(own) >= 1.005;
-			}
-			factor = common.periods > 0 ? common.counted / common.periods : 1;
-			if (!isfinite(factor) || factor <= 0)
-				factor = 1;
-			event->is_scarce |= common.is_scarce;
-			multiply(table, set, j, factor);
-			factor /= common.stretch;
-			event->is_scarce |= nr_tasks && common.is_known && factor > MOST_SCALE;
-			if (common.is_known && common.number) {
-				event->scale = factor;
-				table->is_scaled |= fabs(factor - 1) > MOST_DIFFERENCE;
-			}
-		}
+		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++)
+			scale_event(evlist, is_live ? 0 : nr_tasks, table, set, j);
 	}
 	return err;
 }

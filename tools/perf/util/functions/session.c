@@ -355,23 +355,36 @@ static bool all_have_records(const struct fn_session *session, struct evsel *evs
 	return found;
 }
 
-/* Returns the name of what an event counts, unless another one of it counts something else. */
+static struct named_event *find_event(const struct fn_session *session, const char *name)
+{
+	struct named_event *event = session->events;
+
+	while (name && event && strcmp(event->name, name))
+		event = event->next;
+	return name ? event : NULL;
+}
+
+/*
+ * Returns the name of what an event counts. If another one of it counts something else, perf's name,
+ * with a number if it has that, too.
+ */
 static char *name_event(struct fn_session *session, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	char *name = is_synthesized(evsel) ? strdup(evsel__name(evsel)) :
 		     fn_event__name(attr, evsel__name(evsel), session->cpu);
-	struct named_event *event = session->events;
+	struct named_event *event = find_event(session, name);
 	size_t size;
 
-	while (name && event && strcmp(event->name, name))
-		event = event->next;
-	if (!name || (event && !fn_event__differs(attr, &event->attr, session->cpu)))
-		return name;
-	if (event) {
+	for (unsigned int nr = 1; event && fn_event__differs(attr, &event->attr, session->cpu);
+	     nr++) {
 		free(name);
-		return strdup(evsel__name(evsel));
+		if (asprintf(&name, nr > 1 ? "%s#%u" : "%s", evsel__name(evsel), nr) < 0)
+			return NULL;
+		event = find_event(session, name);
 	}
+	if (!name || event)
+		return name;
 	size = strlen(name) + 1;
 	event = malloc(sizeof(*event) + size);
 	if (!event) {
@@ -882,26 +895,6 @@ static bool has_times(const struct evsel *evsel)
 	return (evsel->core.attr.read_format & both) == both;
 }
 
-/* Notes how long an event was to count until a sample, and has counted. */
-static int add_times(struct fn_session *session, const struct fn_sample *sample)
-{
-	const struct sample_read *read = &sample->sample->read;
-	struct fn_evsel *own = sample->own;
-	const u64 thread = sample->evsel->core.attr.inherit ? sample->sample->tid : 0;
-	int err = 0;
-
-	if (!has_counts(sample->evsel) || !has_times(sample->evsel))
-		return 0;
-	if (own->samples)
-		err = fn_streams__add_times(session->streams, own, sample->sample->id, thread,
-					    read->time_enabled, read->time_running, own->times);
-	if (!err && own->sampler && own->sampler->evsel == sample->evsel)
-		err = fn_streams__add_times(session->streams, own->sampler, sample->sample->id,
-					    thread, read->time_enabled, read->time_running,
-					    own->sampler->times);
-	return err;
-}
-
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
 static int finish(struct fn_session *session, u64 lost);
 
@@ -1058,7 +1051,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	own.is_outside = is_outside(session, sample);
 	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
-	err = refuse_values(session, evsel, err) ?: add_times(session, &own);
+	err = refuse_values(session, evsel, err);
 	if (err || (!own.ends_interval && !own.own->samples && !own.own->paths))
 		return err;
 	place = find_place(session, machine, evsel, sample);
@@ -1108,9 +1101,8 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
 	if (session->chains)
 		fn_chains__forget(session->chains);
-	if (event->header.type == PERF_RECORD_EXIT &&
-	    fn_streams__end_thread(session->streams, event->fork.tid))
-		return -ENOMEM;
+	if (event->header.type == PERF_RECORD_EXIT)
+		fn_streams__end_thread(session->streams);
 	return machine__process_event(machine, event, sample);
 }
 
@@ -1153,9 +1145,8 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 		fn_streams__lose(session->streams);
 		return 0;
 	}
-	/* An inherited event ends with its thread, that of a CPU counts on. */
 	return fn_streams__throttle(session->streams, event->throttle.id,
-				    evsel && evsel->core.attr.inherit ? sample->tid : 0, begins);
+				    evsel && evsel->core.attr.inherit, begins);
 }
 
 /* Adds numbers, up to the largest one. */
@@ -1192,9 +1183,9 @@ static int process_read(const struct perf_tool *tool, union perf_event *event,
 	if (!own || !own->samples || has_counts(evsel) || !has_times(evsel) ||
 	    event->header.size < offsetof(struct perf_record_read, id))
 		return 0;
-	return fn_streams__add_times(session->streams, own, sample->id,
-				     evsel->core.attr.inherit ? read->tid : 0, read->time_enabled,
-				     read->time_running, own->times);
+	return fn_streams__read_times(session->streams, evsel, sample->id,
+				      evsel->core.attr.inherit ? read->tid : 0,
+				      read->time_enabled, read->time_running);
 }
 
 static int process_lost(const struct perf_tool *tool, union perf_event *event,
@@ -1381,9 +1372,8 @@ static int finish(struct fn_session *session, u64 lost)
 	int err = fn_windows__end_bursts(session);
 
 	fn_paths__choose(session->paths);
-	/* Idle streams of a live recording are forgotten. */
-	if (!err && !session->options->is_due)
-		err = fn_samples__scale(session, evlist, session->nr_tasks, table);
+	err = err ?: fn_samples__scale(session, evlist, session->nr_tasks, session->options->is_due,
+				       table);
 	if (!err)
 		fn_windows__stretch(session, evlist);
 	err = err ?: fn_rows__finish(session->rows);
@@ -1625,11 +1615,9 @@ static void note_turns(const struct fn_session *session)
 		double part;
 		char *event;
 
-		if (own && own->samples)
-			times = own->times;
-		else if (own && own->sampler && own->sampler->evsel == evsel &&
-			 own->sampler->set->is_complete)
-			times = own->sampler->times;
+		if (own && (own->samples || (own->sampler && own->sampler->evsel == evsel &&
+					     own->sampler->set->is_complete)))
+			times = own->sampler ? own->sampler->times : own->times;
 		if (own && own->samples && is_alone(evsel) && !has_times(evsel) &&
 		    evsel->core.attr.type != PERF_TYPE_SOFTWARE)
 			nr_alone++;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reads and writes sums files: tools/perf/Documentation/perf-functions.txt, SUMS FILE. */
+/*
+ * Reads and writes sums files: tools/perf/Documentation/perf-functions.txt, SUMS FILE. The fields
+ * of a line are described once, by a function that writes them, or reads them.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,118 +26,214 @@
 #define MOST_GROUPS	1000
 #define MOST_CPUS	1000
 
-/* Fields are separated by tabs and lines by newlines, so names have neither. */
-static void write_name(const char *name, FILE *fp)
-{
-	fputc('\t', fp);
-	for (; *name; name++) {
-		const char *at = strchr("\\\t\n", *name);
+/* A line that is being written or read. */
+struct line {
+	FILE *fp;		/* NULL: read */
+	char *rest;		/* the fields that are left to read, NULL: none */
+	int err;		/* the first one */
+};
 
-		if (at)
-			fputc('\\', fp);
-		fputc(!at || *name == '\\' ? *name : *name == '\t' ? 't' : 'n', fp);
+static void fail(struct line *line, int err)
+{
+	line->err = line->err ?: err;
+}
+
+/* Each of these writes a value, or returns what it reads. */
+
+static const char *text(struct line *line, const char *text)
+{
+	/* Fields are separated by tabs and lines by newlines, so names have neither. */
+	static const char plain[] = "\\\t\n", escaped[] = "\\tn";
+	const char *at;
+	char *field, *to;
+
+	if (line->fp) {
+		fputc('\t', line->fp);
+		for (const char *from = text; *from; from++) {
+			at = strchr(plain, *from);
+			if (at)
+				fputc('\\', line->fp);
+			fputc(at ? escaped[at - plain] : *from, line->fp);
+		}
+		return text;
 	}
+	field = strsep(&line->rest, "\t");
+	if (!field)
+		fail(line, -EINVAL);
+	for (char *from = to = field; from && *from; from++) {
+		at = *from == '\\' && from[1] ? strchr(escaped, *++from) : NULL;
+		if (*from == '\\' && !at)
+			fail(line, -EINVAL);
+		*to++ = at ? plain[at - escaped] : *from;
+	}
+	if (field)
+		*to = '\0';
+	return field ?: "";
 }
 
-static void write_number(double number, FILE *fp)
+static u64 integer(struct line *line, u64 number, u64 most)
 {
-	char buf[FN_CELL_SIZE];
-
-	fputc('\t', fp);
-	fputs(fn_shortest(number, buf), fp);
+	if (line->fp)
+		fprintf(line->fp, "\t%llu", (unsigned long long)number);
+	else if (function_text__u64(text(line, NULL), 10, &number) || number > most)
+		fail(line, -EINVAL);
+	return number;
 }
 
-static void write_sums(const struct fn_set *set, const struct fn_sums *sums, FILE *fp)
+static double sum(struct line *line, double number)
 {
-	const size_t nr = fn_set__nr_values(set);
+	char buf[FN_CELL_SIZE], *end;
+	const char *field;
 
-	write_number(sums->number, fp);
-	write_number(sums->independent, fp);
-	write_number(sums->begun, fp);
-	write_number(sums->ended, fp);
-	for (size_t i = 0; i < nr; i++)
-		write_number(sums->values[i], fp);
-	fputc('\n', fp);
+	if (line->fp) {
+		fprintf(line->fp, "\t%s", fn_shortest(number, buf));
+		return number;
+	}
+	field = text(line, NULL);
+	number = strtod(field, &end);
+	if (!isdigit(*field) || *end || !(number <= MOST_SUM))
+		fail(line, -EINVAL);
+	return number;
 }
 
-static void write_set(const struct fn_set *set, FILE *fp)
+/*
+ * The lines
+ */
+
+/* NUMBER INDEPENDENT BEGUN ENDED VALUE...; what is read is added. */
+static void sums_fields(struct line *line, const struct fn_set *set, struct fn_sums *sums)
 {
-	fprintf(fp, "set\t%s\t%u\t%d\t%d\t%d", set->source->name,
-		set->even ? set->even->index + 1 : 0, set->is_complete, set->is_recorded,
-		set->is_hidden);
+	double *const numbers[] = {
+		&sums->number, &sums->independent, &sums->begun, &sums->ended,
+	};
+	const size_t nr = ARRAY_SIZE(numbers) + fn_set__nr_values(set);
+
+	for (size_t i = 0; !line->err && i < nr; i++) {
+		double *own = i < ARRAY_SIZE(numbers) ? numbers[i] :
+			      &sums->values[i - ARRAY_SIZE(numbers)];
+		const double number = sum(line, *own);
+
+		if (!line->fp)
+			*own += number;
+		if (*own > MOST_SUM)
+			fail(line, -EINVAL);
+	}
+	if (sums->independent > sums->number)
+		fail(line, -EINVAL);
+}
+
+/* SOURCE EVEN COMPLETE RECORDED HIDDEN, before the names of the events */
+static void set_fields(struct line *line, struct fn_set *set, u64 *even)
+{
+	set->source = fn_source__find(text(line, set->source ? set->source->name : NULL));
+	*even = integer(line, *even, MOST_GROUPS);
+	set->is_complete = integer(line, set->is_complete, 1);
+	set->is_recorded = integer(line, set->is_recorded, 1);
+	set->is_hidden = integer(line, set->is_hidden, 1);
+}
+
+/* PERIOD FREQ WINDOW BURST JITTER INHERIT */
+static void group_fields(struct line *line, struct fn_group *group)
+{
+	group->period = integer(line, group->period, UINT64_MAX);
+	group->freq = integer(line, group->freq, UINT64_MAX);
+	group->window = integer(line, group->window, UINT64_MAX);
+	group->burst = integer(line, group->burst, UINT32_MAX);
+	group->jitter = integer(line, group->jitter, UINT32_MAX);
+	group->inherit = integer(line, group->inherit, 1);
+}
+
+/* LATE THROTTLED STRETCHED SCARCE SCALE, after the name */
+static void event_fields(struct line *line, struct fn_event *event)
+{
+	event->is_precise = !integer(line, !event->is_precise, 1);
+	event->is_throttled = integer(line, event->is_throttled, 1);
+	event->is_stretched = integer(line, event->is_stretched, 1);
+	event->is_scarce = integer(line, event->is_scarce, 1);
+	event->scale = sum(line, event->scale);
+}
+
+/* CHILDREN SCALED PARTIAL */
+static void flag_fields(struct line *line, struct fn_table *table)
+{
+	table->lacks_children = integer(line, table->lacks_children, 1);
+	table->is_scaled = integer(line, table->is_scaled, 1);
+	table->is_partial = integer(line, table->is_partial, UINT32_MAX);
+}
+
+/*
+ * Writing
+ */
+
+static void write_set(struct line *line, struct fn_set *set)
+{
+	u64 even = set->even ? set->even->index + 1 : 0;
+
+	fputs("set", line->fp);
+	set_fields(line, set, &even);
 	for (unsigned int i = 0; i < set->nr_events; i++)
-		write_name(set->events[i].name, fp);
-	fputc('\n', fp);
+		text(line, set->events[i].name);
 	for (unsigned int i = 0; i < set->nr_groups; i++) {
-		const struct fn_group *group = &set->groups[i];
-
-		fprintf(fp, "group\t%llu\t%llu\t%llu\t%u\t%u\t%d\n",
-			(unsigned long long)group->period, (unsigned long long)group->freq,
-			(unsigned long long)group->window, group->burst, group->jitter,
-			group->inherit);
+		fputs("\ngroup", line->fp);
+		group_fields(line, &set->groups[i]);
 	}
 	for (unsigned int i = 0; i < set->nr_events; i++) {
-		const struct fn_event *event = &set->events[i];
-
-		fputs("event", fp);
-		write_name(event->name, fp);
-		fprintf(fp, "\t%d\t%d\t%d\t%d", !event->is_precise, event->is_throttled,
-			event->is_stretched, event->is_scarce);
-		write_number(event->scale, fp);
-		fputc('\n', fp);
+		fputs("\nevent", line->fp);
+		text(line, set->events[i].name);
+		event_fields(line, &set->events[i]);
 	}
-	fputs("windows", fp);
-	write_sums(set, set->windows, fp);
-	fputs("longs", fp);
-	write_sums(set, set->longs, fp);
-	if (set->nr_late) {
-		fputs("late", fp);
-		write_number(set->nr_late, fp);
-		write_number(set->late, fp);
-		fputc('\n', fp);
-	}
+	fputs("\nwindows", line->fp);
+	sums_fields(line, set, set->windows);
+	fputs("\nlongs", line->fp);
+	sums_fields(line, set, set->longs);
+	fputs("\nlate", line->fp);
+	sum(line, set->nr_late);
+	sum(line, set->late);
+	fputc('\n', line->fp);
 }
 
-static void write_row(const struct fn_set *set, const struct fn_row *row, FILE *fp)
+static void write_row(struct line *line, const struct fn_set *set, const struct fn_row *row)
 {
-	const struct fn_sums *sums = fn_row__sums(row, set);
+	struct fn_sums *sums = fn_row__sums(row, set);
+	char address[24] = "-";
 
 	if (!sums)
 		return;
-	fputs("row", fp);
-	write_name(row->symbol, fp);
-	write_name(row->dso, fp);
 	if (row->has_address)
-		fprintf(fp, "\t0x%llx", (unsigned long long)row->address);
-	else
-		fputs("\t-", fp);
-	write_sums(set, sums, fp);
+		scnprintf(address, sizeof(address), "0x%llx", (unsigned long long)row->address);
+	fputs("row", line->fp);
+	text(line, row->symbol);
+	text(line, row->dso);
+	text(line, address);
+	sums_fields(line, set, sums);
+	fputc('\n', line->fp);
 }
 
-static int write_table(const struct fn_table *table, FILE *fp)
+static int write_table(struct fn_table *table, FILE *fp)
 {
-	fprintf(fp, FN_SUMS_MAGIC "%d\n", SUMS_VERSION);
-	fprintf(fp, "by\t%s\t%d\n", table->by, table->inlines);
-	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
-	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
-	fprintf(fp, "flags\t%d\t%d\t%u\n", table->lacks_children, table->is_scaled,
-		table->is_partial);
+	struct line line = { .fp = fp };
+
+	fprintf(fp, FN_SUMS_MAGIC "%d\nby\t%s\t%d\nlost\t%llu\nthrottled\t%llu\nflags",
+		SUMS_VERSION, table->by, table->inlines, (unsigned long long)table->lost,
+		(unsigned long long)table->throttled);
+	flag_fields(&line, table);
+	fputc('\n', fp);
 	for (unsigned int i = 0; i < table->nr_cpus; i++) {
 		fputs("cpu", fp);
-		write_name(table->cpus[i], fp);
+		text(&line, table->cpus[i]);
 		fputc('\n', fp);
 	}
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		write_set(table->sets[i], fp);
+		write_set(&line, table->sets[i]);
 		for (size_t j = 0; j < table->nr_rows; j++)
-			write_row(table->sets[i], table->rows[j], fp);
+			write_row(&line, table->sets[i], table->rows[j]);
 	}
 	fputs("end\n", fp);
 	errno = 0;
 	return fflush(fp) || ferror(fp) ? -(errno ?: EIO) : 0;
 }
 
-static int write_to(int fd, const struct fn_table *table)
+static int write_to(int fd, struct fn_table *table)
 {
 	FILE *fp = fd < 0 ? NULL : fdopen(fd, "w");
 	int err;
@@ -147,7 +245,7 @@ static int write_to(int fd, const struct fn_table *table)
 }
 
 /* Writes a file, to which @path may link, under another name until it is complete. */
-static int replace(const char *path, const struct stat *old, const struct fn_table *table)
+static int replace(const char *path, const struct stat *old, struct fn_table *table)
 {
 	char *target = realpath(path, NULL), *new;
 	int err, fd;
@@ -170,7 +268,7 @@ static int replace(const char *path, const struct stat *old, const struct fn_tab
 	return err;
 }
 
-int fn_table__write_sums(const char *path, const struct fn_table *table)
+int fn_table__write_sums(const char *path, struct fn_table *table)
 {
 	struct stat st;
 	int err;
@@ -192,318 +290,188 @@ int fn_table__write_sums(const char *path, const struct fn_table *table)
 	return err;
 }
 
-/* What has been read so far, and the fields of the line at hand. */
+/*
+ * Reading
+ */
+
 struct reader {
+	struct line line;
 	struct fn_table *table;
-	char **fields;
-	unsigned int nr, allocated;
-	/* The set at hand, which the first line of a group adds to the table, and all sets. */
-	struct fn_set own, *set;
-	struct fn_set *sets[MOST_GROUPS];
-	u32 even[MOST_GROUPS];
-	unsigned int nr_sets, nr_groups;
+	struct fn_set *set;		/* at hand */
+	u64 even[MOST_GROUPS];		/* by set: the number of another one, from 1 */
+	unsigned int nr_groups;
 };
 
-static int unescape(char *name)
+static void read_row(struct reader *reader)
 {
-	char *to = name;
-
-	for (; *name; name++, to++) {
-		*to = *name;
-		if (*name != '\\')
-			continue;
-		name++;
-		if (!*name || !strchr("\\tn", *name))
-			return -EINVAL;
-		*to = *name == 't' ? '\t' : *name == 'n' ? '\n' : '\\';
-	}
-	*to = '\0';
-	return 0;
-}
-
-static int split(struct reader *reader, char *line)
-{
-	char *field;
-
-	for (reader->nr = 0; (field = strsep(&line, "\t")) != NULL; reader->nr++) {
-		if (reader->nr == reader->allocated) {
-			const unsigned int allocated = reader->allocated + 64;
-			char **all = realloc(reader->fields, allocated * sizeof(*all));
-
-			if (!all)
-				return -ENOMEM;
-			reader->fields = all;
-			reader->allocated = allocated;
-		}
-		if (unescape(field))
-			return -EINVAL;
-		reader->fields[reader->nr] = field;
-	}
-	return 0;
-}
-
-static int parse_sum(const char *field, double *number)
-{
-	char *end;
-
-	*number = strtod(field, &end);
-	return isdigit(*field) && !*end && *number <= MOST_SUM ? 0 : -EINVAL;
-}
-
-static int parse_u32(const char *field, u32 *number)
-{
-	u64 value;
-	int err = function_text__u64(field, 10, &value);
-
-	*number = value;
-	return err ?: value > UINT32_MAX ? -EINVAL : 0;
-}
-
-static int parse_flag(const char *field, bool *flag)
-{
-	*flag = *field == '1';
-	return (*field == '0' || *field == '1') && !field[1] ? 0 : -EINVAL;
-}
-
-/* Reads all fields but the first one: s text, l u64, u u32, b flag, d sum. */
-static int scan(const struct reader *reader, const char *types, ...)
-{
-	char **fields = reader->fields + 1;
-	int err = reader->nr == strlen(types) + 1 ? 0 : -EINVAL;
-	va_list values;
-
-	va_start(values, types);
-	for (; !err && *types; types++, fields++) {
-		if (*types == 's')
-			*va_arg(values, const char **) = *fields;
-		else if (*types == 'l')
-			err = function_text__u64(*fields, 10, va_arg(values, u64 *));
-		else if (*types == 'u')
-			err = parse_u32(*fields, va_arg(values, u32 *));
-		else if (*types == 'b')
-			err = parse_flag(*fields, va_arg(values, bool *));
-		else
-			err = parse_sum(*fields, va_arg(values, double *));
-	}
-	va_end(values);
-	return err;
-}
-
-/* NUMBER INDEPENDENT BEGUN ENDED VALUE..., which are added to @sums */
-static int read_sums(struct reader *reader, struct fn_sums *sums, unsigned int first)
-{
-	double *const numbers[] = {
-		&sums->number, &sums->independent, &sums->begun, &sums->ended,
-	};
-	const size_t nr = ARRAY_SIZE(numbers) + fn_set__nr_values(reader->set);
-	char **fields = reader->fields + first;
-
-	if (reader->nr != first + nr)
-		return -EINVAL;
-	for (size_t i = 0; i < nr; i++) {
-		double number, *sum = i < ARRAY_SIZE(numbers) ? numbers[i] :
-				      &sums->values[i - ARRAY_SIZE(numbers)];
-
-		if (parse_sum(fields[i], &number) || *sum + number > MOST_SUM)
-			return -EINVAL;
-		*sum += number;
-	}
-	return sums->independent <= sums->number ? 0 : -EINVAL;
-}
-
-/* row SYMBOL DSO ADDRESS and numbers */
-static int read_row(struct reader *reader)
-{
-	const unsigned int names = 4;
-	char **fields = reader->fields;
+	const char *symbol = text(&reader->line, NULL), *dso = text(&reader->line, NULL);
+	const char *field = text(&reader->line, NULL);
+	const bool has_address = strcmp(field, "-");
 	struct fn_sums *sums = NULL;
 	struct fn_row *row;
-	bool has_address;
-	u64 address = 0;
+	u64 address;
 
-	if (!reader->set || reader->nr <= names)
-		return -EINVAL;
-	has_address = strcmp(fields[3], "-");
-	if (has_address && function_text__u64(fields[3], 16, &address))
-		return -EINVAL;
-	row = fn_table__findnew_row(reader->table, fields[1], fields[2],
-				    has_address ? &address : NULL);
+	if (reader->line.err || (has_address && function_text__u64(field, 16, &address))) {
+		fail(&reader->line, -EINVAL);
+		return;
+	}
+	row = fn_table__findnew_row(reader->table, symbol, dso, has_address ? &address : NULL);
 	if (row)
 		sums = fn_row__findnew_sums(reader->table, row, reader->set);
-	return sums ? read_sums(reader, sums, names) : -ENOMEM;
+	if (sums)
+		sums_fields(&reader->line, reader->set, sums);
+	else
+		fail(&reader->line, -ENOMEM);
 }
 
-static void drop_events(struct reader *reader)
+static void read_set(struct reader *reader)
 {
-	for (unsigned int i = 0; i < reader->own.nr_events; i++)
-		free(reader->own.events[i].name);
-	zfree(&reader->own.events);
-	reader->own.nr_events = 0;
-}
+	const unsigned int nr_sets = reader->table->nr_sets;
+	struct fn_set own = { .events = calloc(FN_MOST_EVENTS, sizeof(*own.events)) };
+	struct line *line = &reader->line;
 
-/* set SOURCE EVEN COMPLETE RECORDED HIDDEN EVENT... */
-static int read_set(struct reader *reader)
-{
-	const unsigned int nr = reader->nr, names = 6;
-	struct fn_set *own = &reader->own;
-	const char *source;
-
-	drop_events(reader);
-	reader->set = NULL;
-	if (reader->nr_sets == MOST_GROUPS)
-		return -E2BIG;
-	reader->nr = min(nr, names);
-	if (scan(reader, "subbb", &source, &reader->even[reader->nr_sets], &own->is_complete,
-		 &own->is_recorded, &own->is_hidden) ||
-	    nr == names || nr > names + FN_MOST_EVENTS)
-		return -EINVAL;
-	own->source = fn_source__find(source);
-	own->events = calloc(nr - names, sizeof(*own->events));
-	if (!own->source || !own->events)
-		return own->source ? -ENOMEM : -EINVAL;
-	for (unsigned int i = names; i < nr; i++) {
-		const char *name = reader->fields[i];
-
-		if (!*name || !strcmp(name, FN_TOTAL) || fn_set__find(own, name) >= 0)
-			return -EINVAL;
-		own->events[own->nr_events].scale = 1;
-		own->events[own->nr_events].name = strdup(name);
-		if (!own->events[own->nr_events++].name)
-			return -ENOMEM;
+	if (!own.events || nr_sets == MOST_GROUPS) {
+		fail(line, own.events ? -E2BIG : -ENOMEM);
+		free(own.events);
+		return;
 	}
-	return 0;
+	set_fields(line, &own, &reader->even[nr_sets]);
+	do {
+		const char *name = text(line, NULL);
+
+		if (!*name || !strcmp(name, FN_TOTAL) || fn_set__find(&own, name) >= 0)
+			fail(line, -EINVAL);
+		own.events[own.nr_events].scale = 1;
+		own.events[own.nr_events].name = strdup(name);
+		if (!own.events[own.nr_events].name)
+			break;
+	} while (++own.nr_events < FN_MOST_EVENTS && line->rest);
+	if (!own.nr_events) {
+		free(own.events);
+		fail(line, -ENOMEM);
+		return;
+	}
+	/* Whatever is wrong, the table frees them. */
+	reader->set = fn_table__findnew_set(reader->table, own.source ?: &fn_samples,
+					    /*group=*/NULL, own.events, own.nr_events);
+	if (!reader->set || !own.source || reader->table->nr_sets == nr_sets) {
+		fail(line, reader->set ? -EINVAL : -ENOMEM);
+		return;
+	}
+	reader->set->is_complete = own.is_complete;
+	reader->set->is_recorded = own.is_recorded;
+	reader->set->is_hidden = own.is_hidden;
 }
 
-/* group PERIOD FREQ WINDOW BURST JITTER INHERIT: of the set at hand, which the first one makes */
-static int read_group(struct reader *reader)
+static void read_group(struct reader *reader)
 {
-	struct fn_set *own = &reader->own;
-	struct fn_group group;
+	struct fn_group group = {};
 
+	group_fields(&reader->line, &group);
 	if (++reader->nr_groups > MOST_GROUPS)
-		return -E2BIG;
-	if (scan(reader, "llluub", &group.period, &group.freq, &group.window, &group.burst,
-		 &group.jitter, &group.inherit))
-		return -EINVAL;
-	if (reader->set)
-		return fn_set__add_group(reader->set, &group);
-	if (!own->nr_events)
-		return -EINVAL;
-	reader->set = fn_table__findnew_set(reader->table, own->source, &group, own->events,
-					    own->nr_events);
-	own->events = NULL;
-	own->nr_events = 0;
-	if (!reader->set)
-		return -ENOMEM;
-	reader->set->is_complete &= own->is_complete;
-	reader->set->is_recorded &= own->is_recorded;
-	reader->set->is_hidden = own->is_hidden;
-	reader->sets[reader->nr_sets++] = reader->set;
-	return 0;
+		fail(&reader->line, -E2BIG);
+	else if (!reader->line.err && fn_set__add_group(reader->set, &group))
+		fail(&reader->line, -ENOMEM);
 }
 
-/* event NAME LATE THROTTLED STRETCHED SCARCE SCALE */
-static int read_event(struct reader *reader)
+static void read_event(struct reader *reader)
 {
-	const int place = reader->set && reader->nr > 1 ?
-			  fn_set__find(reader->set, reader->fields[1]) : -1;
-	struct fn_event *event;
-	const char *name;
-	bool is_late;
+	const int place = fn_set__find(reader->set, text(&reader->line, NULL));
 
 	if (place < 0)
-		return -EINVAL;
-	event = &reader->set->events[place];
-	if (scan(reader, "sbbbbd", &name, &is_late, &event->is_throttled, &event->is_stretched,
-		 &event->is_scarce, &event->scale))
-		return -EINVAL;
-	event->is_precise = !is_late;
-	return 0;
+		fail(&reader->line, -EINVAL);
+	else
+		event_fields(&reader->line, &reader->set->events[place]);
 }
 
-/* by KEY[,KEY...] INLINES */
-static int read_by(struct reader *reader)
+static void read_by(struct reader *reader)
 {
 	struct fn_table *table = reader->table;
 	enum fn_key keys[FN_NR_KEYS];
+	const int nr = fn_by__parse(text(&reader->line, NULL), keys, NULL);
 	size_t length = 0;
-	const char *by;
-	int nr = scan(reader, "sb", &by, &table->inlines) ? -1 : fn_by__parse(by, keys, NULL);
 
+	if (nr < 0)
+		fail(&reader->line, -EINVAL);
 	for (int i = 0; i < nr; i++)
 		length += scnprintf(table->by + length, sizeof(table->by) - length, "%s%s",
 				    i ? "," : "", fn_key__name(keys[i]));
-	return nr < 0 ? -EINVAL : 0;
+	table->inlines = integer(&reader->line, 0, 1);
 }
 
-static int read_cpu(struct reader *reader)
+static void read_cpu(struct reader *reader)
 {
-	const char *cpu;
+	const char *cpu = text(&reader->line, NULL);
 
 	if (reader->table->nr_cpus == MOST_CPUS)
-		return -E2BIG;
-	return scan(reader, "s", &cpu) ?: fn_table__add_cpu(reader->table, cpu);
+		fail(&reader->line, -E2BIG);
+	else if (fn_table__add_cpu(reader->table, cpu))
+		fail(&reader->line, -ENOMEM);
 }
 
-/* late NUMBER EVENTS */
-static int read_late(struct reader *reader)
+static void find_even_sets(struct reader *reader)
 {
-	double late, nr;
-	int err = reader->set ? scan(reader, "dd", &nr, &late) : -EINVAL;
+	const struct fn_table *table = reader->table;
 
-	if (err)
-		return err;
-	reader->set->nr_late += nr;
-	reader->set->late += late;
-	return 0;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const u64 even = reader->even[i];
+		struct fn_set *set = table->sets[i];
+
+		if (!set->nr_groups || even > table->nr_sets ||
+		    (even && fn_set__find(table->sets[even - 1], set->events[0].name) < 0))
+			fail(&reader->line, -EINVAL);
+		else if (even)
+			set->even = table->sets[even - 1];
+	}
+	if (!table->nr_sets)
+		fail(&reader->line, -EINVAL);
 }
 
-/* Returns 1 for the last line. */
-static int read_line(struct reader *reader)
+/* Returns true for the last line. */
+static bool read_line(struct reader *reader, char *text)
 {
-	static const struct {
-		const char *word;
-		int (*read)(struct reader *reader);
-	} lines[] = {
-		{ "row", read_row }, { "set", read_set }, { "event", read_event },
-		{ "group", read_group }, { "by", read_by }, { "cpu", read_cpu },
-		{ "late", read_late },
-	};
 	struct fn_table *table = reader->table;
-	const char *word = reader->fields[0];
+	struct fn_set *set = reader->set;
+	struct line *line = &reader->line;
+	const char *word = strsep(&text, "\t");
+	const bool is_last = !strcmp(word, "end");
 
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		if (!strcmp(word, lines[i].word))
-			return lines[i].read(reader);
+	line->rest = text;
+	if (!strcmp(word, "by")) {
+		read_by(reader);
+	} else if (!strcmp(word, "lost")) {
+		table->lost = integer(line, 0, UINT64_MAX);
+	} else if (!strcmp(word, "throttled")) {
+		table->throttled = integer(line, 0, UINT64_MAX);
+	} else if (!strcmp(word, "flags")) {
+		flag_fields(line, table);
+	} else if (!strcmp(word, "cpu")) {
+		read_cpu(reader);
+	} else if (!strcmp(word, "set")) {
+		read_set(reader);
+	} else if (!set) {
+		fail(line, -EINVAL);
+	} else if (!strcmp(word, "row")) {
+		read_row(reader);
+	} else if (!strcmp(word, "group")) {
+		read_group(reader);
+	} else if (!strcmp(word, "event")) {
+		read_event(reader);
+	} else if (!strcmp(word, "windows")) {
+		sums_fields(line, set, set->windows);
+	} else if (!strcmp(word, "longs")) {
+		sums_fields(line, set, set->longs);
+	} else if (!strcmp(word, "late")) {
+		set->nr_late += sum(line, 0);
+		set->late += sum(line, 0);
+	} else if (is_last) {
+		find_even_sets(reader);
+	} else {
+		fail(line, -EINVAL);
 	}
-	if (reader->set && !strcmp(word, "windows"))
-		return read_sums(reader, reader->set->windows, 1);
-	if (reader->set && !strcmp(word, "longs"))
-		return read_sums(reader, reader->set->longs, 1);
-	if (!strcmp(word, "lost"))
-		return scan(reader, "l", &table->lost);
-	if (!strcmp(word, "throttled"))
-		return scan(reader, "l", &table->throttled);
-	if (!strcmp(word, "flags"))
-		return scan(reader, "bbu", &table->lacks_children, &table->is_scaled,
-			    &table->is_partial);
-	return scan(reader, "") ?: strcmp(word, "end") ? -EINVAL : 1;
-}
-
-/* Sets are known by their places in the file, from 1. */
-static int set_even(struct reader *reader)
-{
-	for (unsigned int i = 0; i < reader->nr_sets; i++) {
-		const u32 even = reader->even[i];
-
-		if (!even)
-			continue;
-		if (even > reader->nr_sets ||
-		    fn_set__find(reader->sets[even - 1], reader->sets[i]->events[0].name) < 0)
-			return -EINVAL;
-		reader->sets[i]->even = reader->sets[even - 1];
-	}
-	return reader->nr_sets ? 0 : -EINVAL;
+	if (line->rest)
+		fail(line, -EINVAL);
+	return is_last;
 }
 
 /* Returns why the first line is none of a sums file that can be read, NULL if it is. */
@@ -519,49 +487,53 @@ static const char *refuse(const char *line)
 	return version > SUMS_VERSION ? "these are sums of a newer perf: use that one" : NULL;
 }
 
+static const char *read_lines(struct reader *reader, FILE *fp, char **line, unsigned int *nr)
+{
+	size_t allocated = 0;
+	const char *reason = getline(line, &allocated, fp) < 0 ? refuse("") : refuse(*line);
+	bool has_ended = false;
+
+	for (*nr = 2; !reason && !has_ended && !reader->line.err; ++*nr) {
+		const ssize_t length = getline(line, &allocated, fp);
+
+		if (length <= 0 || (*line)[length - 1] != '\n')
+			return "the sums file is cut short: write it again";
+		(*line)[length - 1] = '\0';
+		/* A NUL in the line would cut off a name. */
+		if (strlen(*line) < (size_t)length - 1)
+			fail(&reader->line, -EINVAL);
+		else
+			has_ended = read_line(reader, *line);
+	}
+	if (has_ended && getline(line, &allocated, fp) >= 0)
+		fail(&reader->line, -EINVAL);
+	return reason;
+}
+
 int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size)
 {
 	struct reader *reader = zalloc(sizeof(*reader));
+	const char *reason = NULL;
 	char *line = NULL;
-	size_t allocated = 0;
-	const char *reason = getline(&line, &allocated, fp) < 0 ? refuse("") : refuse(line);
-	int ret = reason ? -EINVAL : reader ? 0 : -ENOMEM;
-	unsigned int nr = 1;
+	unsigned int nr;
+	int err = -ENOMEM;
 
-	if (reader)
-		reader->table = table;
 	scnprintf(table->by, sizeof(table->by), "%s", fn_key__name(FN_BY_SYMBOL));
-	while (!ret) {
-		ssize_t length = getline(&line, &allocated, fp);
-
-		nr++;
-		if (length <= 0 || line[length - 1] != '\n') {
-			reason = "the sums file is cut short: write it again";
-			ret = -EINVAL;
-			break;
-		}
-		line[length - 1] = '\0';
-		/* A NUL in the line would cut off a name. */
-		ret = strlen(line) < (size_t)length - 1 ? -EINVAL : split(reader, line);
-		ret = ret ?: read_line(reader);
+	if (reader) {
+		reader->table = table;
+		reason = read_lines(reader, fp, &line, &nr);
+		err = reason ? -EINVAL : reader->line.err ?: fn_table__settle(table);
 	}
-	if (ret > 0)
-		ret = getline(&line, &allocated, fp) >= 0 ? -EINVAL :
-		      set_even(reader) ?: fn_table__settle(table);
 	if (reason)
 		scnprintf(msg, size, "%s", reason);
-	else if (ret == -ENOMEM)
+	else if (err == -ENOMEM)
 		scnprintf(msg, size, "not enough memory");
-	else if (ret == -E2BIG)
+	else if (err == -E2BIG)
 		scnprintf(msg, size, "it has more than %d groups or CPUs: add up fewer files",
 			  MOST_GROUPS);
-	else if (ret)
-		scnprintf(msg, size, "line %u is damaged: write the file again with --sums", nr);
-	if (reader) {
-		drop_events(reader);
-		free(reader->fields);
-	}
+	else if (err)
+		scnprintf(msg, size, "line %u is damaged: write the file again with --sums", nr - 1);
 	free(reader);
 	free(line);
-	return ret;
+	return err;
 }

@@ -278,8 +278,9 @@ struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source 
 	set->total = zalloc(sums_size(set));
 	set->windows = zalloc(sums_size(set));
 	set->longs = zalloc(sums_size(set));
-	return set->total && set->windows && set->longs && !fn_set__add_group(set, group) ? set :
-											    NULL;
+	if (!set->total || !set->windows || !set->longs)
+		return NULL;
+	return group && fn_set__add_group(set, group) ? NULL : set;
 }
 
 static struct fn_set *find_set(const struct fn_table *table, const struct fn_source *source,
@@ -307,7 +308,7 @@ struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_sou
 	for (unsigned int i = 0; i < nr_events; i++)
 		merge_event(&set->events[i], &events[i]);
 	free_events(events, nr_events);
-	return fn_set__add_group(set, group) ? NULL : set;
+	return group && fn_set__add_group(set, group) ? NULL : set;
 }
 
 struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
