@@ -4,6 +4,8 @@
  * reads files for a recording asks here: it may come from another machine, and programs may have
  * been built again since.
  */
+#include <elf.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +25,23 @@
 #include "symbol_conf.h"
 #include "vdso.h"
 
+/* Programs of each architecture, whose 64-bit kernels also run 32-bit programs. */
+static const struct {
+	const char *arch;	/* begins what uname calls it */
+	u16 machines[3];
+} programs[] = {
+	{ "x86_64",	{ EM_X86_64, EM_386 } },
+	{ "i686",	{ EM_X86_64, EM_386 } },
+	{ "aarch64",	{ EM_AARCH64, EM_ARM } },
+	{ "arm64",	{ EM_AARCH64, EM_ARM } },
+	{ "arm",	{ EM_ARM } },
+	{ "ppc",	{ EM_PPC64, EM_PPC } },
+	{ "s390",	{ EM_S390 } },
+	{ "sparc",	{ EM_SPARCV9, EM_SPARC32PLUS, EM_SPARC } },
+	{ "mips",	{ EM_MIPS } },
+	{ "riscv",	{ EM_RISCV } },
+};
+
 static struct machine *dso__machine(struct dso *dso)
 {
 	struct dsos *dsos = dso__dsos(dso);
@@ -30,16 +49,50 @@ static struct machine *dso__machine(struct dso *dso)
 	return dsos ? container_of(dsos, struct machine, dsos) : NULL;
 }
 
-/* Returns true unless the recording names another host or architecture. */
+/* Returns the machine that a file is for, EM_NONE if it is no ELF file. */
+static u16 read_machine(const char *path)
+{
+	unsigned char header[20];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_elf = fd >= 0 && pread(fd, header, sizeof(header), 0) == sizeof(header) &&
+		      !memcmp(header, ELFMAG, SELFMAG);
+
+	if (fd >= 0)
+		close(fd);
+	if (!is_elf)
+		return EM_NONE;
+	/* e_machine is at byte 18, in the byte order of the file. */
+	return header[EI_DATA] == ELFDATA2MSB ? header[18] << 8 | header[19] :
+						header[19] << 8 | header[18];
+}
+
+/* Returns true if the recorded machine, as far as its architecture is known, runs such programs. */
+static bool runs_programs(const struct perf_env *env, u16 e_machine)
+{
+	const char *arch = env ? env->arch : NULL;
+
+	if (!arch || e_machine == EM_NONE)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		if (!strstarts(arch, programs[i].arch))
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(programs[i].machines); j++) {
+			if (e_machine == programs[i].machines[j])
+				return true;
+		}
+		return false;
+	}
+	return true;
+}
+
+/* Returns true unless the recording names another host. */
 static bool may_be_here(struct machine *machine)
 {
 	const struct perf_env *env = machine->env;
 	struct utsname uts;
 
 	return machine__is_host(machine) &&
-	       (!env || (!uname(&uts) &&
-			 (!env->hostname || !strcmp(env->hostname, uts.nodename)) &&
-			 (!env->arch || !strcmp(env->arch, uts.machine))));
+	       (!env || !env->hostname || (!uname(&uts) && !strcmp(env->hostname, uts.nodename)));
 }
 
 /* Returns true unless the recording names another host, architecture or release of Linux. */
@@ -49,8 +102,8 @@ static bool may_run_here(struct machine *machine)
 	struct utsname uts;
 
 	return may_be_here(machine) &&
-	       (!env || !env->os_release ||
-		(!uname(&uts) && !strcmp(env->os_release, uts.release)));
+	       (!env || (!uname(&uts) && (!env->arch || !strcmp(env->arch, uts.machine)) &&
+			 (!env->os_release || !strcmp(env->os_release, uts.release))));
 }
 
 /*
@@ -84,6 +137,7 @@ static enum dso_load_errno refuse(struct dso *dso, const char *path)
 {
 	struct machine *machine = dso__machine(dso);
 	struct build_id bid = { .size = 0 };
+	u16 e_machine;
 
 	/* Chosen by the addresses of the kernel and its modules. */
 	if (dso__is_kcore(dso))
@@ -95,6 +149,10 @@ static enum dso_load_errno refuse(struct dso *dso, const char *path)
 	}
 	if (!machine)
 		return 0;
+
+	e_machine = read_machine(path);
+	if (!runs_programs(machine->env, e_machine))
+		return DSO_LOAD_ERRNO__OTHER_ARCH;
 	/* The copy of the vdso that this kernel gives to perf. */
 	if (dso__is_vdso(dso))
 		return may_run_here(machine) ? 0 : DSO_LOAD_ERRNO__OTHER_KERNEL;

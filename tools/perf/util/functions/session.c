@@ -1652,6 +1652,7 @@ static int note_unnamed(struct dso *dso, struct machine *machine __maybe_unused,
 	} reasons[] = {
 		{ DSO_LOAD_ERRNO__MISMATCHING_BUILDID, "is another build here" },
 		{ DSO_LOAD_ERRNO__CANNOT_READ_BUILDID, "is another build here" },
+		{ DSO_LOAD_ERRNO__OTHER_ARCH, "is for another architecture here" },
 		{ DSO_LOAD_ERRNO__OTHER_HOST,
 		  "was recorded on another host, without its build-id" },
 		{ DSO_LOAD_ERRNO__OTHER_KERNEL,
