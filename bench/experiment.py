@@ -129,7 +129,7 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
 
 def table_of(path: Path, perf: Path | str, *options: object) -> dict[str, Any]:
     """What `perf functions report --json` says of a recording. Raises CalledProcessError."""
-    words = perf, "functions", "report", *options, "-i", path, "--json"
+    words = perf, "functions", "report", "--json", *options, path
     command = [str(word) for word in words]
     return json.loads(
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout

@@ -88,7 +88,7 @@ def main() -> int:
     at = words.index("--") if "--" in words else len(words)
     args = parser.parse_args(words[:at])
     found = dict.fromkeys(args.recordings, []) or recordings()
-    return any([compare(path, args.perf, own + words[at + 1 :]) for path, own in found.items()])
+    return sum(compare(path, args.perf, own + words[at + 1 :]) for path, own in found.items()) > 0
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.harness import code, perfdata
 from tests.harness.env import BASE, CHECK, PERF, TOP, in_guest, must, native
+from tests.harness.tables import flat
 from tests.harness.predictor import Gshare
 
 MACHINES = "arm64 emulator"
@@ -156,7 +157,7 @@ class Table(unittest.TestCase):
 
     def test_values(self):
         must("tar", "-C", OUT, "-xJf", TOP / "tests/emulator/branches.tar.xz")
-        table = json.loads(
+        table = flat(
             native(OUT / "branches.data", *f"--source branches -j --symfs {OUT}".split()).stdout
         )
         rows = {row["symbol"]: row for row in table["functions"]}

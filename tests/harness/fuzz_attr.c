@@ -427,7 +427,7 @@ static void do_mmap(void)
 		return;
 	if (!one_in(8))
 		prot |= PROT_WRITE;
-	/* The kernel overwrites a buffer that was first mapped read-only, maybe while it is read. */
+	/* A buffer that was first mapped read-only is overwritten, maybe while it is read. */
 	slot->readable = prot & PROT_WRITE && !slot->attr.write_backward && !slot->redirected;
 	slot->mapped = (1 + (1UL << below(4))) * getpagesize();
 	page = mmap(NULL, slot->mapped, prot, MAP_SHARED, slot->fd, 0);

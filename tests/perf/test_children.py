@@ -44,7 +44,7 @@ class LinkRegister(unittest.TestCase):
         recording = Stacks(registers=self.MASK, arch=arch)
         recording.take(chain, registers=[register])
         recording.take(chain, WINDOW, registers=[register])
-        return set(windows(recording.save("register"))) - {"[all]"}
+        return set(windows(recording.save("register"), "--symfs=/")) - {"[all]"}
 
     def test_leaf(self):
         self.assertEqual(

@@ -39,9 +39,9 @@ FUNCTIONS = {
 
 def poisson(draw: random.Random, mean: float) -> int:
     """A number of events that come by chance."""
-    limit, number, product = math.exp(-mean), 0, draw.random()
-    while product > limit:
-        number, product = number + 1, product * draw.random()
+    limit, number, left = math.exp(-mean), 0, draw.random()
+    while left > limit:
+        number, left = number + 1, left * draw.random()
     return number
 
 

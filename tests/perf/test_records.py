@@ -86,7 +86,8 @@ class Parts(unittest.TestCase):
             (row,) = flat(done.stdout)["functions"]
             self.assertEqual(row["windows"]["matched"], 30)
             counts = {name: event["count"] for name, event in row["events"].items()}
-            self.assertEqual(counts["cycles"], 30 * (LONG + WINDOW))
+            # both groups of a recording have counted the same cycles
+            self.assertEqual(counts["cycles"], 20 * (LONG + WINDOW))
             for member in "instructions", "cache-misses":  # by their rates in windows
                 self.assertAlmostEqual(counts[member], counts["cycles"] / 10)
             files = []

@@ -4,11 +4,12 @@ and a command or a program that does not exist.
 """
 
 import functools
+import re
 import shutil
 import unittest
 from pathlib import Path
 
-from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.env import CHECK, PERF, TOP, must, run
 from tests.harness.simulation import Libraries, Simulation, recorded
 
 DATA = CHECK / "refusals"
@@ -152,3 +153,35 @@ class Input(Case):
             bad.write_bytes(content)
             for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
                 self.assertIn(reason, self.refused_input(command))
+
+
+class Manual(unittest.TestCase):
+    """The manual has the options that there are, and no others."""
+
+    PAGE = TOP / "tools/perf/Documentation/perf-functions.txt"
+
+    @staticmethod
+    def options(*command: str) -> set[str]:
+        return {*run(PERF, *command, "--list-opts").stdout.split()}
+
+    def described(self, command: str) -> set[str]:
+        """The options in the section of a command."""
+        section = re.search(
+            rf"^{command.upper()} OPTIONS\n-+\n((?:.*\n)*?)(?=.*\n-{{6,}}\n)",
+            self.PAGE.read_text(),
+            re.M,
+        )[1]
+        return {*re.findall(r"^(--[a-z0-9-]+).*::$", section, re.M)}
+
+    def test_report(self):
+        self.assertEqual(self.described("report"), self.options("functions", "report"))
+
+    def test_record_and_top(self):
+        """Those of perf record have its manual, those of report are in the section before."""
+        record = self.options("record")
+        there = self.options("functions", "record")
+        self.assertLessEqual(there - record, self.described("record"))
+        self.assertLessEqual(self.described("record"), there)
+        top = self.options("functions", "top")
+        self.assertLessEqual(top - there - self.described("report"), self.described("top"))
+        self.assertLessEqual(self.described("top"), top)

@@ -74,7 +74,7 @@ class Readme(unittest.TestCase):
         }
         for name, errors in found.items():
             self.assertIn(" ".join([name, *(f"{100 * error:.1f}" for error in errors)]), guide)
-        titles = "windows", "windows, `--correct`", "event samples", "branch records"
+        titles = *truth.READINGS, "branch records"
         for title, errors in zip(titles, zip(*found.values())):
             figures = " | ".join(f"{100 * error:.1f}" for error in errors)
             self.assertIn(f"| {title} | {figures} |", readme)

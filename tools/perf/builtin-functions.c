@@ -757,27 +757,82 @@ static void parse_report(struct report *report, const struct option *options, in
 	{ .type = OPTION_CALLBACK, .short_name = (s), .long_name = (l), .value = (v),	\
 	  .argh = (a), .help = (h), .callback = (f), .flags = PARSE_OPT_NONEG }
 
-/* Groups of options, in the help and in the manual. */
-#define GROUP_INPUT		"Input:"
-#define GROUP_SAMPLES		"Samples and windows:"
-#define GROUP_ROWS		"Rows:"
-#define GROUP_COLUMNS		"Columns and metrics:"
-#define GROUP_UNCERTAINTY	"Uncertainty:"
-#define GROUP_COMPARISON	"Comparison:"
-#define GROUP_OUTPUT		"Output:"
-#define GROUP_SYMBOLS		"Symbols and code (perf-functions(1) has more options):"
-
 /* Left out of -h, which fits on a screen. */
 static const char *const only_in_manual[] = {
 	"addr2line", "demangle", "force", "full-source-path", "kallsyms", "objdump", "stdio",
-	"verbose",
+	"verbose", NULL
 };
 
-/* The options of report and top: what rows and columns there are, and how they are printed. */
-static struct option *table_options(struct report *report)
+static const char *const only_of_top[] = { "count", "delay", "last", NULL };
+
+/* Of top, perf record has some of these names. */
+static const char *const only_of_report[] = {
+	"after", "before", "cpu", "diff", "fail-on", "force", "input", "interval", "metrics",
+	"objdump", "pid", "single-run", "sums", "tid", "time", "tui", "verbose", NULL
+};
+
+static bool has_word(const char *const *words, const char *word)
+{
+	while (word && *words && strcmp(*words, word))
+		words++;
+	return word && *words;
+}
+
+/* Returns the options of report or top, without groups that are empty; NULL without memory. */
+static struct option *choose_options(const struct option *options, size_t nr, bool is_top)
+{
+	struct option *chosen = calloc(nr, sizeof(*chosen)), *to = chosen;
+
+	for (size_t i = 0; chosen && i < nr; i++) {
+		const char *name = options[i].long_name;
+
+		if (has_word(is_top ? only_of_report : only_of_top, name))
+			continue;
+		if (to > chosen && to[-1].type == OPTION_GROUP && !name)
+			to--;
+		*to = options[i];
+		if (has_word(only_in_manual, name))
+			to->flags |= PARSE_OPT_HIDDEN;
+		/* -c belongs to perf record, and -d is a delay. */
+		if (is_top && (to->value == &symbol_conf.comm_list_str ||
+			       to->value == &symbol_conf.dso_list_str))
+			to->short_name = 0;
+		to++;
+	}
+	return chosen;
+}
+
+static int parse_delay(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, FN_TOP_LEAST_DELAY, FN_TOP_MOST_SECONDS);
+}
+
+static int parse_last(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, 0, FN_TOP_MOST_SECONDS);
+}
+
+static struct option *make_options(struct report *report, struct fn_top_options *top, bool is_top)
 {
 	const struct option options[] = {
-	OPT_GROUP(GROUP_SAMPLES),
+	OPT_GROUP("Tables:"),
+	OPT_VALUE('d', "delay", &top->delay, "seconds",
+		  "seconds from one table to the next (default: 2)", parse_delay),
+	OPT_VALUE(0, "last", &top->last, "seconds",
+		  "seconds that a table covers (default: 30; 0: all since the start)", parse_last),
+	OPT_UINTEGER(0, "count", &top->count, "end after this number of tables"),
+	OPT_GROUP("Input:"),
+	OPT_STRING('i', "input", &input_name, "file", "input file name"),
+	OPT_BOOLEAN('f', "force", &report->options.force, "don't do ownership validation"),
+	OPT_GROUP("Samples and windows:"),
+	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pids",
+		   "count only samples and windows in these processes"),
+	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tids",
+		   "count only samples and windows in these threads"),
+	OPT_STRING('C', "cpu", &report->cpus, "cpus",
+		   "count only samples and windows on these CPUs"),
+	OPT_STRING(0, "time", &report->options.time, "span",
+		   "count only samples and windows in this span of time"),
 	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
 	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comms",
 		   "count only samples and windows in these comms"),
@@ -787,7 +842,9 @@ static struct option *table_options(struct report *report)
 		   "count only samples and windows in these symbols"),
 	OPT_STRING(0, "source", &report->source, "name",
 		   "windows, samples, branches, operations or best (default)"),
-	OPT_GROUP(GROUP_ROWS),
+	OPT_GROUP("Rows:"),
+	OPT_VALUE(0, "interval", &report->interval, "s",
+		  "print a table for each span of this number of seconds", parse_seconds),
 	OPT_STRING(0, "by", &report->by_name, "keys",
 		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),
 	OPT_BOOLEAN(0, "children", &report->children,
@@ -801,17 +858,39 @@ static struct option *table_options(struct report *report)
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
 	OPT_VALUE(0, "percent-limit", &report->percent_limit, "%",
 		  "leave out functions with a smaller share", parse_percent),
-	OPT_GROUP(GROUP_COLUMNS),
+	OPT_GROUP("Columns and metrics:"),
+	OPT_STRING('M', "metrics", &report->metrics, "list",
+		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_STRING('F', "fields", &report->fields, "list",
 		   "print only these columns, in this order; events by name are their numbers"),
-	OPT_GROUP(GROUP_UNCERTAINTY),
+	OPT_GROUP("Uncertainty:"),
 	OPT_BOOLEAN(0, "ci", &report->with_ci, "print the 95 % interval of each metric"),
-	OPT_GROUP(GROUP_OUTPUT),
+	OPT_GROUP("Comparison:"),
+	OPT_BOOLEAN(0, "diff", &report->diff,
+		    "print what has changed from the first input to the second"),
+	OPT_VALUE(0, "before", report, "files",
+		  "compare several runs: those before a change", add_to_side),
+	OPT_VALUE(0, "after", report, "files", "compare several runs: those after it",
+		  add_to_side),
+	OPT_VALUE(0, "fail-on", &report->fail_on, "limit",
+		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
+		  add_limits),
+	OPT_BOOLEAN(0, "single-run", &report->single_run,
+		    "mark and check changes although there is one run of each side"),
+	OPT_GROUP("Output:"),
+	OPT_STRING(0, "sums", &report->sums, "file",
+		   "write the sums to this file (- for stdout) and print no metrics"),
+	OPT_BOOLEAN(0, "stdio", &report->stdio,
+		    "print text: without a screen, one table after the other"),
+	OPT_BOOLEAN(0, "tui", &report->tui, "browse the table"),
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
 			   "print values with all their digits and this separator"),
 	OPT_BOOLEAN('j', "json", &report->json,
 		    "print JSON with all events, metrics and 95 % intervals"),
-	OPT_GROUP(GROUP_SYMBOLS),
+	OPT_GROUP("Symbols and code (perf-functions(1) has more options):"),
+	OPT_STRING(0, "objdump", &report->objdump, "path",
+		   "path to objdump, for the code that --tui annotates"),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
 	OPT_VALUE(0, "symfs", NULL, "folder",
@@ -825,127 +904,22 @@ static struct option *table_options(struct report *report)
 	OPT_END()
 	};
 
-	return memdup(options, sizeof(options));
-}
-
-static const struct option *end_of_group(const struct option *group)
-{
-	do
-		group++;
-	while (group->type != OPTION_GROUP && group->type != OPTION_END);
-	return group;
-}
-
-/* Returns the first group with the same title as @other, NULL if there is none. */
-static const struct option *find_group(const struct option *options, const struct option *other)
-{
-	for (; options->type != OPTION_END; options = end_of_group(options)) {
-		if (!strcmp(options->help, other->help))
-			return options;
-	}
-	return NULL;
-}
-
-static struct option *copy_options(struct option *to, const struct option *begin,
-				   const struct option *end)
-{
-	memcpy(to, begin, (end - begin) * sizeof(*to));
-	return to + (end - begin);
-}
-
-/*
- * Joins two arrays of options, all of which are in groups. In groups that both have, the
- * second's options follow those of the first. Returns NULL without memory.
- */
-static struct option *join_options(const struct option *first, const struct option *second)
-{
-	const struct option *group, *same;
-	unsigned int nr = 0;
-	struct option *both, *end;
-
-	for (group = first; group->type != OPTION_END; group++)
-		nr++;
-	for (group = second; group->type != OPTION_END; group++)
-		nr++;
-	both = calloc(nr + 1, sizeof(*both));
-	if (!both)
-		return NULL;
-	end = both;
-	for (group = first; group->type != OPTION_END; group = end_of_group(group)) {
-		end = copy_options(end, group, end_of_group(group));
-		same = find_group(second, group);
-		if (same)
-			end = copy_options(end, same + 1, end_of_group(same));
-	}
-	for (group = second; group->type != OPTION_END; group = end_of_group(group)) {
-		if (!find_group(first, group))
-			end = copy_options(end, group, end_of_group(group));
-	}
-	*end = (struct option)OPT_END();
-	for (end = both; end->type != OPTION_END; end++) {
-		for (size_t i = 0; end->long_name && i < ARRAY_SIZE(only_in_manual); i++) {
-			if (!strcmp(end->long_name, only_in_manual[i]))
-				end->flags |= PARSE_OPT_HIDDEN;
-		}
-	}
-	return both;
+	return choose_options(options, ARRAY_SIZE(options), is_top);
 }
 
 static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
 	struct report report = {};
-	struct option *shared = table_options(&report), *all = NULL;
+	struct fn_top_options top;
+	struct option *options = make_options(&report, &top, /*is_top=*/false);
 	int err = -1;
-	const struct option options[] = {
-	OPT_GROUP(GROUP_INPUT),
-	OPT_STRING('i', "input", &input_name, "file", "input file name"),
-	OPT_BOOLEAN('f', "force", &report.options.force, "don't do ownership validation"),
-	OPT_GROUP(GROUP_SAMPLES),
-	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pids",
-		   "count only samples and windows in these processes"),
-	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tids",
-		   "count only samples and windows in these threads"),
-	OPT_STRING('C', "cpu", &report.cpus, "cpus",
-		   "count only samples and windows on these CPUs"),
-	OPT_STRING(0, "time", &report.options.time, "span",
-		   "count only samples and windows in this span of time"),
-	OPT_GROUP(GROUP_ROWS),
-	OPT_VALUE(0, "interval", &report.interval, "s",
-		  "print a table for each span of this number of seconds", parse_seconds),
-	OPT_GROUP(GROUP_COLUMNS),
-	OPT_STRING('M', "metrics", &report.metrics, "list",
-		   "print these metrics of the recorded CPU (see perf list metric)"),
-	OPT_GROUP(GROUP_UNCERTAINTY),
-	OPT_GROUP(GROUP_COMPARISON),
-	OPT_BOOLEAN(0, "diff", &report.diff,
-		    "print what has changed from the first input to the second"),
-	OPT_VALUE(0, "before", &report, "files",
-		  "compare several runs: those before a change", add_to_side),
-	OPT_VALUE(0, "after", &report, "files", "compare several runs: those after it",
-		  add_to_side),
-	OPT_VALUE(0, "fail-on", &report.fail_on, "limit",
-		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
-		  add_limits),
-	OPT_BOOLEAN(0, "single-run", &report.single_run,
-		    "mark and check changes although there is one run of each side"),
-	OPT_GROUP(GROUP_OUTPUT),
-	OPT_STRING(0, "sums", &report.sums, "file",
-		   "write the sums to this file (- for stdout) and print no metrics"),
-	OPT_BOOLEAN(0, "stdio", &report.stdio, "print text, which is the default"),
-	OPT_BOOLEAN(0, "tui", &report.tui, "browse the table"),
-	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
-	OPT_GROUP(GROUP_SYMBOLS),
-	OPT_STRING(0, "objdump", &report.objdump, "path",
-		   "path to objdump, for the code that --tui annotates"),
-	OPT_END()
-	};
 
-	all = shared ? join_options(options, shared) : NULL;
 	for (int i = 0; i < NR_SIDES; i++)
 		report.inputs[i].paths = calloc(argc + 1, sizeof(*report.inputs[i].paths));
-	if (!all || !report.inputs[0].paths || !report.inputs[1].paths || !report.inputs[2].paths)
+	if (!options || !report.inputs[0].paths || !report.inputs[1].paths ||
+	    !report.inputs[2].paths)
 		goto out;
-	parse_report(&report, all, argc, argv);
+	parse_report(&report, options, argc, argv);
 	/* perf takes it for the CPU of this machine, and its tables of events may not have it. */
 	if (getenv("PERF_CPUID")) {
 		fn_metrics__cpu = strdup(getenv("PERF_CPUID"));
@@ -965,8 +939,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);
-	free(all);
-	free(shared);
+	free(options);
 	return err < 0 ? -1 : err;
 }
 
@@ -1113,16 +1086,6 @@ static char *choose_for_top(void *data, const struct fn_table *table, char key, 
 	return NULL;
 }
 
-static int parse_delay(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, FN_TOP_LEAST_DELAY, FN_TOP_MOST_SECONDS);
-}
-
-static int parse_last(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, 0, FN_TOP_MOST_SECONDS);
-}
-
 /* Pipes must not get the number of a stream that is closed. Returns false, after a message. */
 static bool prepare_streams(void)
 {
@@ -1151,7 +1114,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
-		.usage = functions_top_usage, .options = own, .add_metrics = fn_metrics__add_groups,
+		.usage = functions_top_usage, .options = own,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
 	};
@@ -1167,7 +1130,7 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	if (fn_record__init(&top->record, record_options, &recorder, argc, argv))
 		return -1;
 	report->metrics = top->record.metrics;
-	options->stdio |= report->json || report->separator;
+	options->stdio = report->stdio || report->json || report->separator;
 	if (choose_rows(report))
 		return -1;
 	options->filter = fn_options__filter(&report->options);
@@ -1182,42 +1145,20 @@ static int cmd_functions_top(int argc, const char **argv)
 		.print = print_for_top, .note = note_for_top, .choose = choose_for_top,
 		.data = &top,
 	};
-	struct option *shared = table_options(&top.report), *all = NULL;
-	const struct option own[] = {
-	OPT_GROUP("Tables:"),
-	OPT_VALUE('d', "delay", &options.delay, "seconds",
-		  "seconds from one table to the next (default: 2)", parse_delay),
-	OPT_VALUE(0, "last", &options.last, "seconds",
-		  "seconds that a table covers (default: 30; 0: all since the start)", parse_last),
-	OPT_UINTEGER(0, "count", &options.count, "end after this number of tables"),
-	OPT_BOOLEAN(0, "stdio", &options.stdio,
-		    "print one table after the other, as without a terminal"),
-	OPT_END()
-	};
-	int ret = -1;
+	struct option *own = make_options(&top.report, &options, /*is_top=*/true);
+	int ret = own ? run_top(&top, &options, argc, argv, own) : -1;
 
-	/* -c belongs to perf record, and -d is a delay. */
-	for (struct option *opt = shared; opt && opt->type != OPTION_END; opt++) {
-		if (opt->short_name == 'c' || opt->short_name == 'd')
-			opt->short_name = 0;
-	}
-	all = shared ? join_options(own, shared) : NULL;
-	if (all)
-		ret = run_top(&top, &options, argc, argv, all);
 	perf_cpu_map__put(top.report.options.cpus);
 	fn_record__exit(&top.record);
 	free(top.report.titles);
 	free(top.sort);
-	free(all);
-	free(shared);
+	free(own);
 	return ret;
 }
 
 static int cmd_functions_record(int argc, const char **argv)
 {
-	const struct fn_recorder recorder = {
-		.usage = functions_record_usage, .add_metrics = fn_metrics__add_groups,
-	};
+	const struct fn_recorder recorder = { .usage = functions_record_usage };
 	struct fn_record record;
 	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
 

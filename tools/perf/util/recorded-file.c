@@ -106,15 +106,10 @@ static bool may_run_here(struct machine *machine)
 			 (!env->os_release || !strcmp(env->os_release, uts.release))));
 }
 
-/**
- * machine__is_running - say whether a recorded kernel is known to be the running one
- * @machine: the recorded machine
- *
- * The build-id tells. Without one, host, release and architecture have to be those
- * of this machine, and the kernel has to be where it was: most kernels choose their
- * address anew at each boot.
- *
- * Return: true or false.
+/*
+ * Returns true if a recorded kernel is known to be the running one. The build-id tells. Without
+ * one, host, release and architecture have to be those of this machine, and the kernel has to be
+ * where it was: most kernels choose their address anew at each boot.
  */
 bool machine__is_running(struct machine *machine)
 {
@@ -172,15 +167,7 @@ static enum dso_load_errno refuse(struct dso *dso, const char *path)
 	return may_be_here(machine) ? 0 : DSO_LOAD_ERRNO__OTHER_HOST;
 }
 
-/**
- * dso__refuses_file - say whether a file is known not to be what was recorded
- * @dso: the DSO that was recorded
- * @path: the file
- *
- * The reason is in dso__load_errno(@dso).
- *
- * Return: true or false.
- */
+/* Returns true if a file is known not to be what was recorded; dso__load_errno(@dso) says why. */
 bool dso__refuses_file(struct dso *dso, const char *path)
 {
 	/* Whoever opens a missing file finds that out. */
@@ -191,12 +178,7 @@ bool dso__refuses_file(struct dso *dso, const char *path)
 	return err;
 }
 
-/**
- * dso__has_own_file - say whether the file at the path of a DSO may be what was recorded
- * @dso: the DSO
- *
- * Return: false if not.
- */
+/* Returns true if the file at the path of a DSO may be what was recorded. */
 bool dso__has_own_file(struct dso *dso)
 {
 	/* The recorded file is in that folder. */
@@ -205,16 +187,9 @@ bool dso__has_own_file(struct dso *dso)
 	return !dso__refuses_file(dso, dso__long_name(dso));
 }
 
-/**
- * dso__own_perf_map - find the map of a JIT's functions
- * @dso: the DSO of the JIT's code
- * @path: the map's path on the recorded machine
- * @buf: space for another path
- * @size: its size
- *
- * The process with this ID on another machine has another map.
- *
- * Return: the path of the map, NULL if it is not known to be here.
+/*
+ * Returns where the map of a JIT's functions is, which was at @path on the recorded machine; NULL
+ * if it is not known to be here, where the process with this ID has another map.
  */
 const char *dso__own_perf_map(struct dso *dso, const char *path, char *buf, size_t size)
 {

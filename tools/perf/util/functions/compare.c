@@ -56,8 +56,8 @@ struct side {
 struct change {
 	struct fn_value values[NR_SIDES];
 	struct fn_value value;			/* after - before */
-	/* How much runs differ, relative to the value: the squares of both sides. */
-	double squares, freedom;
+	/* How much runs of a side differ, relative to the value. */
+	double variance, freedom;
 	double chance_of_run;			/* the part of chance in the variance of a run */
 	double chances[NR_SIDES];
 	double weights[NR_SIDES];		/* sums of the squares of the runs' parts */
@@ -382,18 +382,11 @@ static double chance_of(const struct change *change, const struct limit *limit)
 	return error ? fn_student__tail(excess / error, freedom) : 0;
 }
 
-/* Returns how far the interval of a change reaches on one side. */
-static double reach(const struct change *change, bool up)
-{
-	double freedom, error = error_of(change, 1, up, &freedom);
-
-	return fn_student__quantile(freedom) * error;
-}
-
 static void set_change(struct change *change, bool has_error)
 {
 	const struct fn_value *before = &change->values[BEFORE], *after = &change->values[AFTER];
 	struct fn_value *value = &change->value;
+	double freedom, error;
 
 	/* The numbers of a crafted file may be infinite. */
 	value->value = after->value - before->value;
@@ -402,8 +395,10 @@ static void set_change(struct change *change, bool has_error)
 	if (!fn_value__is_defined(value) || !has_error || !fn_value__has_interval(before) ||
 	    !fn_value__has_interval(after))
 		return;
-	value->low = value->value - reach(change, false);
-	value->high = value->value + reach(change, true);
+	error = error_of(change, 1, /*up=*/false, &freedom);
+	value->low = value->value - fn_student__quantile(freedom) * error;
+	error = error_of(change, 1, /*up=*/true, &freedom);
+	value->high = value->value + fn_student__quantile(freedom) * error;
 	if (!isfinite(value->high - value->low)) {
 		value->low = NAN;
 		value->high = NAN;
@@ -488,14 +483,9 @@ static unsigned int add_side(struct change *change, const struct fn_column *colu
 		return 0;
 	change->weights[s] = sizes2 / (sizes * sizes);
 	change->chances[s] = pow(all->error / unit, 2) * sizes * per_size / nr;
-	change->squares += squares;
+	change->variance += squares;	/* to be divided by the freedom */
 	change->freedom += nr - 1;
 	return nr;
-}
-
-static double variance_of_runs(const struct change *change)
-{
-	return change->freedom ? change->squares / change->freedom : 0;
 }
 
 static int compare_numbers(const void *one, const void *other)
@@ -519,8 +509,8 @@ static double usual_variance(const struct comparison *comparison, unsigned int c
 
 		/* The median of chi squared / freedom (Wilson and Hilferty). */
 		if (change->freedom)
-			all[nr++] = variance_of_runs(change) /
-				    pow(1 - 2 / (9 * change->freedom), 3) - change->chance_of_run;
+			all[nr++] = change->variance / pow(1 - 2 / (9 * change->freedom), 3) -
+				    change->chance_of_run;
 	}
 	*nr_rows = nr;
 	if (!nr)
@@ -535,7 +525,7 @@ static void set_between(struct change *change, const struct fn_column *column, d
 {
 	const double freedom = change->freedom;
 	const double prior_freedom = fmin(nr_rows - !!freedom, PRIOR_FREEDOM);
-	const double own = variance_of_runs(change), prior = change->chance_of_run + usual;
+	const double own = change->variance, prior = change->chance_of_run + usual;
 	double variance;
 
 	if (!(freedom + prior_freedom))
@@ -585,6 +575,8 @@ static void compare_column(struct comparison *comparison, unsigned int c)
 			change->values[s] = run__value(sides[s].runs, pair->rows[s]);
 			nr[s] = add_side(change, column, &sides[s], pair->rows[s], s);
 		}
+		if (change->freedom)
+			change->variance /= change->freedom;
 		if (nr[BEFORE] + nr[AFTER])
 			change->chance_of_run = (change->chances[BEFORE] * nr[BEFORE] +
 						 change->chances[AFTER] * nr[AFTER]) /
@@ -637,24 +629,31 @@ static void find_true_changes(struct comparison *comparison, const struct limit 
  * --fail-on
  */
 
-/* Returns why no change can be beyond a limit, NULL if one can. */
-static const char *refuse_column(const struct comparison *comparison, int place)
+/* Returns true, after a message, if no change can be beyond a limit. */
+static bool refuse_limit(const struct comparison *comparison, const struct limit *limit)
 {
 	const struct fn_columns *before = &comparison->sides[BEFORE].runs->columns;
-	const struct fn_column *column = &comparison->columns->columns[place];
+	const struct fn_column *column = &comparison->columns->columns[limit->column];
 	const int old = fn_columns__find(before, column->title, strlen(column->title));
+	const char *text = limit->text;
 
 	if (comparison->has_other_vendor)
-		return "the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor";
-	if (old < 0)
-		return "the runs before have no value of it: record the same events before and after, for long enough";
-	if (column->is_count)
-		return "a number has no 95 % interval: take another column";
-	if (before->columns[old].source != column->source)
-		return "its values come from other sources before than after: record both alike, or choose a --source that both have";
-	if (!comparison->has_several_runs && !comparison->options->single_run)
-		return "one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run";
-	return NULL;
+		fn_err("--fail-on %s: the CPUs before and after are of different vendors, so a change is not one of the program: compare runs on CPUs of one vendor",
+		       text);
+	else if (old < 0)
+		fn_err("--fail-on %s: the runs before have no value of it: record the same events before and after, for long enough",
+		       text);
+	else if (column->is_count)
+		fn_err("--fail-on %s: a number has no 95 %% interval: take another column", text);
+	else if (before->columns[old].source != column->source)
+		fn_err("--fail-on %s: its values come from other sources before than after: record both alike, or choose a --source that both have",
+		       text);
+	else if (!comparison->has_several_runs && !comparison->options->single_run)
+		fn_err("--fail-on %s: one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run",
+		       text);
+	else
+		return false;
+	return true;
 }
 
 /* Reads a limit as in CPI>5%, CPI>0.1 or IPC<-5%. */
@@ -662,7 +661,6 @@ static int read_limit(const struct comparison *comparison, struct limit *limit)
 {
 	const size_t length = strcspn(limit->text, "<>");
 	char *name = strndup(limit->text, length), *number = limit->text + length, *end = number;
-	const char *reason;
 
 	if (!name)
 		return -ENOMEM;
@@ -670,7 +668,7 @@ static int read_limit(const struct comparison *comparison, struct limit *limit)
 	if (*number)
 		limit->number = strtod(++number, &end);
 	limit->is_relative = *skip_spaces(end) == '%';
-	if (end == number || !isfinite(limit->number) || *strim(name) == '\0' ||
+	if (end == number || !isfinite(limit->number) || !*strim(name) ||
 	    (limit->is_decrease ? limit->number > 0 : limit->number < 0) ||
 	    *skip_spaces(skip_spaces(end) + limit->is_relative)) {
 		fn_err("cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before",
@@ -681,12 +679,7 @@ static int read_limit(const struct comparison *comparison, struct limit *limit)
 		limit->column = fn_sort__find(comparison->columns, strim(name));
 	}
 	free(name);
-	if (limit->column < 0)
-		return -EINVAL;
-	reason = refuse_column(comparison, limit->column);
-	if (reason)
-		fn_err("--fail-on %s: %s", limit->text, reason);
-	return reason ? -EINVAL : 0;
+	return limit->column < 0 || refuse_limit(comparison, limit) ? -EINVAL : 0;
 }
 
 static int read_limits(struct comparison *comparison)

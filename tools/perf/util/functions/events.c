@@ -18,6 +18,8 @@
 #include "functions.h"
 #include "text.h"
 
+#define HEX	"0123456789abcdef"
+
 /* Parts of an Arm CPU's identification (MIDR) that its tables do not depend on. */
 #define MIDR_VARIANT_REVISION	0xf0000fULL
 
@@ -163,7 +165,7 @@ enum fn_vendor fn_cpu__vendor(const char *cpu)
 	if (strstarts(cpu, "AuthenticAMD") || strstarts(cpu, "HygonGenuine"))
 		return FN_VENDOR_AMD;
 	/* A MIDR. Apple (0x61) has the architecture's instructions and other events. */
-	if (strstarts(cpu, "0x") && strspn(cpu + 2, "0123456789abcdef") == 16 &&
+	if (strstarts(cpu, "0x") && strspn(cpu + 2, HEX) == 16 &&
 	    (!cpu[18] || cpu[18] == ' ') && strncmp(cpu + 10, "61", 2))
 		return FN_VENDOR_ARM;
 	return FN_VENDOR_UNKNOWN;
@@ -193,40 +195,42 @@ static enum fn_vendor vendor_of(const struct perf_event_attr *attr, const char *
 	return FN_VENDOR_UNKNOWN;
 }
 
-/* Returns perf's table of a CPU's events, NULL if there is none. */
-static const struct pmu_events_table *find_table(const char *cpu, enum fn_vendor vendor)
+const struct pmu_events_table *fn_cpu__events(struct fn_cpu *id, const char *cpu)
 {
-	const char *arch = vendor == FN_VENDOR_ARM ? "arm64" : "x86";
-	const struct pmu_events_table *table;
+	const struct pmu_events_table *events;
 	unsigned int family, model, stepping;
-	char id[64], maker[32];
+	char maker[32], *dash;
+
+	scnprintf(id->full, sizeof(id->full), "%.*s", (int)strcspn(cpu, " "), cpu);
+	if (strstarts(cpu, "0x"))
+		id->arch = id->full[2 + strspn(id->full + 2, HEX)] ? "riscv" : "arm64";
+	else if (sscanf(id->full, "%31[A-Za-z],%u,%u,%u", maker, &family, &model, &stepping) == 4)
+		id->arch = "x86";
+	else
+		id->arch = strchr(id->full, '-') ? "x86" : strstarts(cpu, "IBM") ? "s390" :
+			   "powerpc";
+	if (!strcmp(id->arch, "x86") && strchr(id->full, ','))
+		scnprintf(id->full, sizeof(id->full), "%s-%u-%X-%X", maker, family, model,
+			  stepping);
+	memcpy(id->id, id->full, sizeof(id->id));
+	if (!strcmp(id->arch, "arm64"))
+		scnprintf(id->id, sizeof(id->id), "0x%016llx",
+			  strtoull(cpu, NULL, 16) & ~MIDR_VARIANT_REVISION);
 
 	/* perf on arm64 takes all CPUs of other architectures for the same. */
-	if (!cpu || vendor == FN_VENDOR_UNKNOWN || find_core_events_table(arch, "none-0-0-0"))
+	if (find_core_events_table(id->arch, "none-0-0-0"))
 		return NULL;
-	scnprintf(id, sizeof(id), "%.*s", (int)strcspn(cpu, " "), cpu);
-	if (vendor == FN_VENDOR_ARM)
-		scnprintf(id, sizeof(id), "0x%016llx",
-			  strtoull(cpu, NULL, 16) & ~MIDR_VARIANT_REVISION);
-	else if (sscanf(id, "%31[A-Za-z],%u,%u,%u", maker, &family, &model, &stepping) == 4)
-		scnprintf(id, sizeof(id), "%s-%u-%X-%X", maker, family, model, stepping);
-	table = find_core_events_table(arch, id);
+	events = find_core_events_table(id->arch, id->id);
 	/* x86: with the stepping or without */
-	if (!table && vendor != FN_VENDOR_ARM && strrchr(id, '-')) {
-		*strrchr(id, '-') = '\0';
-		table = find_core_events_table(arch, id);
+	dash = strrchr(id->id, '-');
+	if (!events && dash && !strcmp(id->arch, "x86")) {
+		*dash = '\0';
+		events = find_core_events_table(id->arch, id->id);
 	}
-	return table;
+	return events;
 }
 
-/**
- * fn_event__config - encode the terms of an event in perf's tables
- * @terms: such as event=0xd1,umask=0x8
- * @vendor: whose event it is
- * @config: set to what perf_event_attr.config would be
- *
- * Return: false if there is more to the event than this number.
- */
+/* Terms such as event=0xd1,umask=0x8; returns false if there is more to it than a number. */
 bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config)
 {
 	static const struct {
@@ -287,13 +291,15 @@ static int compare_event(const struct pmu_event *event,
 static const char *name_of_number(enum fn_vendor vendor, const char *pmu, u64 config,
 				  const char *cpu)
 {
-	const struct pmu_events_table *table = find_table(cpu, vendor);
+	const struct pmu_events_table *table;
+	struct fn_cpu id;
 	struct found found = { .pmu = pmu, .vendor = vendor, .config = config };
 
 	for (size_t i = 0; i < ARRAY_SIZE(generic); i++) {
 		if (generic[i].vendor == vendor && generic[i].config == config)
 			return generic[i].name;
 	}
+	table = cpu && vendor != FN_VENDOR_UNKNOWN ? fn_cpu__events(&id, cpu) : NULL;
 	if (table)
 		pmu_events_table__for_each_event(table, NULL, compare_event, &found);
 	return found.name;
@@ -334,14 +340,10 @@ static const char *name_of_cache(u64 config, const char *cpu, char *name, size_t
 	return name;
 }
 
-/**
- * fn_event__name - say what an event counts
- * @attr: its attr, which decides where it can, for the name may be the user's
- * @name: the name that perf has for it
- * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
- *
- * Return: a name, to be freed: one that the columns know, if there is one, else that of perf's
- * tables for the CPU, else @name without what does not say what is counted. NULL without memory.
+/*
+ * Returns a name, to be freed: one that the columns know, if there is one, else that of perf's
+ * tables for the CPU, else perf's @name of the event without what does not say what is counted. The
+ * attr decides where it can, for the name may be the user's.
  */
 char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu)
 {
@@ -387,17 +389,10 @@ bool fn_event__is_time(const char *name)
 	return !strcmp(name, "cycles") || !strcmp(name, "cpu-clock") || !strcmp(name, "task-clock");
 }
 
-/**
- * fn_event__differs - say whether two events of one name count different things
- * @attr: attr of the one
- * @other: attr of the other
- * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
- *
- * Two numbers are two events: mispredicts that retired, say, and all of them. Those
- * of the kernel's events are not known here, but its cache-misses are those of L1D
- * on Arm and those of the last level elsewhere.
- *
- * Return: true if they do; false, too, if it cannot be said.
+/*
+ * Returns true if two events of one name are known to count different things. Two numbers are two
+ * events: mispredicts that retired, say, and all of them. Those of the kernel's events are not
+ * known here, but its cache-misses are those of L1D on Arm and those of the last level elsewhere.
  */
 bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
 		       const char *cpu)

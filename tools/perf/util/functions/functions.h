@@ -8,7 +8,8 @@
  *   estimate.c   fn_columns: values with intervals and marks, from the sums of a table
  *   print.c      text and csv; json.c, the browser: all print a fn_view
  *
- * Nothing below an arrow knows what is above it.
+ * Nothing below an arrow knows what is above it. What returns an int returns 0 or a negative error;
+ * a pointer that is returned is NULL without memory.
  */
 #ifndef __PERF_FUNCTIONS_H
 #define __PERF_FUNCTIONS_H
@@ -25,23 +26,24 @@ struct dso;
 struct evlist;
 struct evsel;
 struct fn_columns;
+struct fn_pair;
 struct fn_rows;
+struct fn_sample;
 struct fn_session;
+struct fn_streams;
 struct fn_table;
+struct fn_value;
 struct hashmap;
 struct machine;
 struct map;
 struct option;
 struct perf_cpu_map;
-struct perf_env;
 struct perf_event_attr;
 struct perf_sample;
-struct perf_session;
+struct pmu_events_table;
 struct pmu_metric;
 struct pmu_metrics_table;
-struct strbuf;
 struct strlist;
-struct symbol;
 struct thread;
 union perf_event;
 
@@ -49,44 +51,37 @@ union perf_event;
 #define fn_err(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
 #define fn_warn(fmt, ...) pr_warning("perf functions: " fmt "\n", ##__VA_ARGS__)
 
-/* More events than any group has. */
-#define FN_MOST_EVENTS	64
-
-/* Rows of --children that are no functions: the roots of call chains. */
-#define FN_ALL		"[all]"	/* chains that are complete */
-#define FN_CUT		"[cut]"	/* chains that were too long to be recorded */
-
-/* The DSO of all code of JITs, and the function of that without a name. */
+#define FN_MOST_EVENTS	64	/* more than any group has */
+/* Rows of --children: the roots of chains that are complete, and of those that were cut. */
+#define FN_ALL		"[all]"
+#define FN_CUT		"[cut]"
+/* The DSO of all code of JITs, and its function without a name. */
 #define FN_JIT		"[JIT]"
 #define FN_UNNAMED	"[unnamed JIT code]"
 
 /*
- * events.c: what an event counts
+ * events.c: what an event counts. @cpu is of perf_env__describe_cpu(), or NULL.
  */
-
 enum fn_vendor { FN_VENDOR_UNKNOWN, FN_VENDOR_ARM, FN_VENDOR_INTEL, FN_VENDOR_AMD };
 
-/*
- * Returns the canonical name of what an event counts: one that columns know, or that of perf's
- * tables for the CPU, or else @name without PMU-independent terms and modifiers; to be freed. @cpu
- * is of perf_env__describe_cpu(), or NULL.
- */
 char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu);
-/* Whether two events of one canonical name count different things. */
 bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
 		       const char *cpu);
-/* Whether a canonical name means the same on the CPUs of all vendors. */
-bool fn_event__is_portable(const char *name);
-/* cycles, cpu-clock, task-clock: a delay of all samples does not change their shares. */
-bool fn_event__is_time(const char *name);
-/* Branches, and those of a kind: a sample belongs to where the branch comes from. */
+bool fn_event__is_portable(const char *name);	/* the same on the CPUs of all vendors */
+bool fn_event__is_time(const char *name);	/* a delay of all samples changes no share of it */
 bool fn_event__is_branch(const char *name);
-/* The number of an event by its terms in perf's tables; false: there is more to it. */
 bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
-/* The number of the PMU of a kind of cores, 0 if the attr names none. */
-u32 fn_event__core(const struct perf_event_attr *attr);
+u32 fn_event__core(const struct perf_event_attr *attr);	/* its PMU's number, 0: not named */
 enum fn_vendor fn_cpu__vendor(const char *cpu);
 const char *fn_vendor__name(enum fn_vendor vendor);
+
+/* A CPU as perf's tables spell it: without its version, and with it. */
+struct fn_cpu {
+	const char *arch;
+	char id[64], full[64];
+};
+
+const struct pmu_events_table *fn_cpu__events(struct fn_cpu *id, const char *cpu);
 
 /*
  * table.c: sums of rows. There is one table from the first sample to the print; tables of several
@@ -191,21 +186,20 @@ struct fn_table {
 
 void fn_table__init(struct fn_table *table);
 void fn_table__exit(struct fn_table *table);
-/* Moves the events into a new set, or frees them if there is such a set. Index of leader: 0. */
+/* Both take the events; the first one is the leader. @group may be NULL. */
 struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
 				     const struct fn_group *group, struct fn_event *events,
 				     unsigned int nr_events);
-/* The same, but never one that there is. */
 struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
 				 const struct fn_group *group, struct fn_event *events,
 				 unsigned int nr_events);
 int fn_set__add_group(struct fn_set *set, const struct fn_group *group);
-/* Adds a row that differs from all others; @address NULL: its names say enough. */
+/* @address NULL: the names say enough. The first one adds a row even if there is such a one. */
 struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
 				 const u64 *address);
 struct fn_row *fn_table__findnew_row(struct fn_table *table, const char *symbol, const char *dso,
 				     const u64 *address);
-/* Finds the row of another table; addresses do not count there. NULL: none. */
+/* The row of another table; addresses do not count there. NULL: none. */
 struct fn_row *fn_table__find_row(const struct fn_table *table, const struct fn_row *other);
 int fn_row__rename(struct fn_row *row, const char *symbol);
 /*
@@ -215,8 +209,7 @@ int fn_row__rename(struct fn_row *row, const char *symbol);
 int fn_table__settle(struct fn_table *table);
 /* Adds a settled table. Returns NULL, or why it cannot be added. */
 const char *fn_table__add(struct fn_table *table, const struct fn_table *other);
-/* Forgets all sums, but not the rows: a new span begins. */
-void fn_table__clear(struct fn_table *table);
+void fn_table__clear(struct fn_table *table);	/* forgets all sums, but not the rows */
 bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source);
 bool fn_table__is_empty(const struct fn_table *table);
 enum fn_vendor fn_table__vendor(const struct fn_table *table);
@@ -229,7 +222,6 @@ static inline bool fn_row__is(const struct fn_row *row, const char *root)
 
 int fn_set__find(const struct fn_set *set, const char *event);	/* place, -1: none */
 size_t fn_set__nr_values(const struct fn_set *set);
-/* The sums of a row, which begin at 0; NULL without memory. */
 struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
 				     const struct fn_set *set);
 static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struct fn_set *set)
@@ -237,23 +229,20 @@ static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struc
 	return set->index < row->nr_sums ? row->sums[set->index] : NULL;
 }
 
-/* Adds an observation of @number windows that count all events of a set together. */
+/* Adds an observation of @number windows that count all events of a set, or one of one event. */
 int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 		    const double *counts, double number);
-void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
-		      double number);
-/* Adds an observation of one event. */
 int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 			  unsigned int event, double count, unsigned int distance);
+void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
+		      double number);
 double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
 			unsigned int b);
-/* The number of observations of an event. */
 double fn_sums__number(const struct fn_set *set, const struct fn_sums *sums, unsigned int event);
 
 /*
  * rows.c: where a sample belongs
  */
-
 enum fn_key {
 	FN_BY_SYMBOL, FN_BY_DSO, FN_BY_COMM, FN_BY_THREAD, FN_BY_PROCESS, FN_BY_CPU, FN_BY_PMU,
 	FN_BY_SRCLINE, FN_BY_CALLCHAIN, FN_BY_CGROUP,
@@ -262,7 +251,7 @@ enum fn_key {
 };
 
 const char *fn_key__name(enum fn_key key);
-/* Reads names of keys. Returns their number, or -1 with the wrong word in @wrong, if not NULL. */
+/* Returns the number of keys, or -1 with the wrong word in @wrong, if not NULL. */
 int fn_by__parse(const char *by, enum fn_key keys[FN_NR_KEYS], char wrong[32]);
 bool fn_by__has(const char *by, enum fn_key key);
 bool fn_by__is(const char *by, enum fn_key key);	/* that key alone */
@@ -271,25 +260,19 @@ struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inline
 void fn_rows__delete(struct fn_rows *rows);
 /* The option of perf record that the samples of an event lack, NULL: none. */
 const char *fn_rows__lacks(const struct fn_rows *rows, struct evsel *evsel);
-/* Whether thread and address of a sample do not tell its row. */
-bool fn_rows__needs_sample(const struct fn_rows *rows);
-/* Whether the sample is in no known function, as those of Linux 7.3 with address 0. */
+bool fn_rows__needs_sample(const struct fn_rows *rows);	/* thread and address do not tell a row */
 bool fn_rows__is_nowhere(const struct fn_rows *rows, const struct perf_sample *sample);
 u64 fn_rows__thread(struct fn_rows *rows, struct thread *thread);	/* unique, from 1 */
 struct fn_row *fn_rows__find(struct fn_rows *rows, struct evsel *evsel, struct perf_sample *sample,
 			     struct addr_location *al);
-/* The row of an address, for chains.c. */
 struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al, u64 ip);
-/* A row that is no function, by its name, such as FN_ALL. */
 struct fn_row *fn_rows__named(struct fn_rows *rows, enum fn_key kind, const char *name);
-/* Names the rows of several keys, as threads change theirs. Call it before fn_table__settle(). */
-int fn_rows__finish(struct fn_rows *rows);
+int fn_rows__finish(struct fn_rows *rows);	/* before fn_table__settle(): threads have names */
 bool fn_dso__is_jit(const struct dso *dso);
 
 /*
  * chains.c: call chains of --children
  */
-
 struct fn_frame {
 	struct fn_row *row;
 	u64 ip;			/* the return address of what it called, or that of the sample */
@@ -306,7 +289,6 @@ struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr);
 void fn_chains__delete(struct fn_chains *chains);
 const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel);
 void fn_chains__forget(struct fn_chains *chains);	/* maps have changed */
-/* Sets the chain of a sample, whose own function is @row. Returns 0, or -ENOMEM. */
 int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
 		    struct machine *machine, u64 thread, struct fn_row *row,
 		    struct fn_chain *chain);
@@ -335,7 +317,7 @@ struct fn_options {
 /*
  * Reads a recording into an initialised table, which is settled then. With spans, @take gets the
  * table of each, and @table is the sum; live, @table stays empty. @kept: see options.annotate, may
- * be NULL. Why it cannot be read is printed. Returns 0, or a negative number.
+ * be NULL. Errors are printed.
  */
 int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table,
 		     struct fn_session **kept);
@@ -348,7 +330,6 @@ const char *fn_options__filter(const struct fn_options *options);
 /* input.c: a recording or a sums file. @sums: the file to be written, NULL: none. */
 int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
 		   struct fn_table *table, struct fn_session **kept);
-/* Says that an input has no observation; fn_input__read() does so if no option leaves out any. */
 void fn_input__note_empty(const char *path, const struct fn_options *options);
 
 /*
@@ -364,12 +345,13 @@ struct fn_sampler {
 	bool inherits;
 	bool alternates;		/* else each interval is a window */
 	u64 limit;			/* shorter intervals are windows */
-	double times[2];		/* of its windows, see fn_streams__add_times() */
+	double times[2];		/* enabled and running, of all streams */
 	double *counted;		/* by member, see fn_streams__count() */
 };
 
 /* evsel->priv: what the samples of an event are for. */
 struct fn_evsel {
+	char *name;			/* canonical */
 	struct fn_sampler *sampler;	/* of its group, if samples have counts */
 	unsigned int member;
 	struct fn_set *samples;		/* its own samples are observations of an event of it */
@@ -380,11 +362,8 @@ struct fn_evsel {
 	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
-	double times[2];		/* see fn_streams__add_times() */
+	double times[2];		/* enabled and running, if no sampler has them */
 };
-
-/* An interrupted event may count on, or stand still: by the records of throttling. */
-struct fn_counter;
 
 /* The counts of a group in a thread, or on a CPU. */
 struct fn_stream {
@@ -392,7 +371,7 @@ struct fn_stream {
 	u64 thread;			/* 0: of a CPU */
 	const void *owner;		/* the sampler, or an event without counts */
 	struct fn_sampler *sampler;	/* NULL: no counts */
-	struct fn_counter *leader;
+	u64 times[2];			/* enabled and running, at the last sample of all */
 	u64 *ids;			/* by member, 0: none yet */
 	u64 *last;			/* values in the last sample of the sampler */
 	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
@@ -412,8 +391,6 @@ struct fn_stream {
 	double windows;
 	double *sums;			/* of the burst, by event of the set */
 };
-
-struct fn_streams;
 
 /* A sample that knows its row. */
 struct fn_sample {
@@ -435,32 +412,28 @@ struct fn_sample {
 	bool is_nowhere;		/* in no known function */
 };
 
-/* streams.c */
 struct fn_streams *fn_streams__new(void);
 void fn_streams__delete(struct fn_streams *streams);
 /*
- * Finds the stream of a sample and reads its values: sets its stream, ends_interval, is_broken and
- * place. Returns 0, -ENOMEM, -EINVAL if the values are of another group, or -ESRCH if an
- * event has come into its group after the first samples.
+ * Sets the stream of a sample, ends_interval, is_broken and place. Returns 0, -ENOMEM, -EINVAL if
+ * the values are of another group, or -ESRCH if an event has come into its group late.
  */
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 		     const union perf_event *event, struct fn_sample *sample);
-/* Notes in the order of all that the sampler has sampled, after its sources have taken it. */
+/* After its sources have taken a sample of the sampler. */
 void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
-/* An event is throttled, or no longer, in a thread with which it ends (0: of a CPU). */
-int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins);
+/* An event is throttled, or no longer, which ends with a thread if it is inherited. */
+int fn_streams__throttle(struct fn_streams *streams, u64 id, bool inherits, bool begins);
 void fn_streams__lose(struct fn_streams *streams);
-int fn_streams__end_thread(struct fn_streams *streams, u32 thread);
+void fn_streams__end_thread(struct fn_streams *streams);
 int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
 void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
-/* Sets fn_sampler.counted to what all streams have counted in the span. */
-int fn_streams__count(struct fn_streams *streams);
-/* Adds the times in which an event was to count in a thread, and has counted, to those of all. */
-int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
-			  u64 enabled, u64 running, double times[2]);
-/* In a damaged file, the values may be of an event that reads them in another form. */
+int fn_streams__count(struct fn_streams *streams);	/* sets fn_sampler.counted for the span */
+/* Takes the times of an event in a thread that ends, or on a CPU. */
+int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
+			   u64 enabled, u64 running);
 bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
 			   u64 read_format);
 
@@ -477,9 +450,13 @@ u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and 
 /* The name of the PMU of an event, as the recording has it; NULL: not known. */
 const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel);
 
-/* windows.c, branches.c: what sessions ask of them */
+/* What sessions ask of the sources. */
 int fn_windows__end_bursts(struct fn_session *session);
 void fn_windows__stretch(struct fn_session *session, struct evlist *evlist);
+/* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
+double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
+int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
+		      bool is_live, struct fn_table *table);
 struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
 			       const char *arch, struct fn_paths *next);
 void fn_paths__delete(struct fn_paths *paths);
@@ -487,8 +464,6 @@ void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon 
 void fn_paths__restart(struct fn_paths *paths);
 /* Why records tell less than they could, "" if there is no reason. */
 void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size);
-/* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
-double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
 
 /* operations.c */
 #define FN_OPERATIONS	"operations"
@@ -514,25 +489,14 @@ const char *fn_operations__base(const struct fn_table *table);
  */
 unsigned int fn_site__distance(const struct addr_location *al, struct machine *machine,
 			       const char *arch);
-/* samples.c */
-int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
-		      bool is_live, struct fn_table *table);
 
-/*
- * A source: samples.c, windows.c, branches.c. A new one is a file with one of these, and an entry
- * in fn_sources[].
- */
-struct fn_pair;
-struct fn_value;
-struct fn_sample;
-
+/* A source: a new one is a file with one of these, and an entry in fn_sources[]. */
 struct fn_source {
 	const char *name;	/* as --source and JSON say it */
 	const char *title;	/* "event samples" */
 	unsigned int bit;
 	bool is_joint;		/* an observation counts all events of its set */
 	bool is_even;		/* observations are drawn evenly: shares are sums over totals */
-	/* Takes a sample that belongs to a set of the source. */
 	int (*sample)(struct fn_session *session, struct fn_sample *sample);
 	/* Sets the interval of a rate: exact where numbers are small. */
 	void (*interval)(const struct fn_pair *pair, struct fn_value *value);
@@ -541,15 +505,13 @@ struct fn_source {
 };
 
 extern const struct fn_source fn_windows, fn_samples, fn_branches, fn_operations;
-/* The most exact first. */
-extern const struct fn_source *const fn_sources[];
+extern const struct fn_source *const fn_sources[];	/* the most exact first */
 #define FN_NR_SOURCES	4
 const struct fn_source *fn_source__find(const char *name);	/* NULL: none */
 
 /*
  * estimate.c, interval.c: values
  */
-
 enum fn_mark { FN_SURE, FN_ROUGH, FN_WEAK };
 
 /* A value with its 95 % interval. NAN: not defined, or not known. */
@@ -658,10 +620,7 @@ unsigned int fn_columns__differ(const struct fn_columns *columns, const struct f
 int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
 		   const struct fn_source *source, const char *const *events, unsigned int nr,
 		   double *counts, double *covariances, double *number);
-/*
- * An estimate of what the recording has counted of an event in a row, from the source that its
- * share has; NAN: unknown.
- */
+/* What the recording has counted of an event in a row, an estimate; NAN: unknown. */
 double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
 		      double *variance);
 /* Why not to rely on the rate of two events, whatever its interval; NULL: no reason. */
@@ -672,7 +631,6 @@ void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, co
 /* How many times as long to record for +-10 % of a value; NAN: unknown. */
 double fn_value__times_longer(const struct fn_value *value);
 
-/* interval.c */
 double fn_student__tail(double t, double freedom);	/* of both sides */
 double fn_student__quantile(double freedom);		/* 95 % */
 void fn_value__ratio_interval(const struct fn_pair *pair, struct fn_value *value);
@@ -683,9 +641,8 @@ void fn_value__log_interval(struct fn_value *value);
 void fn_value__plain_interval(struct fn_value *value);	/* value +- t x error */
 
 /*
- * print.c, json.c, notes.c, ui/browsers/functions.c: what they print
+ * print.c, json.c, notes.c, ui/browsers/functions.c
  */
-
 struct fn_view {
 	const struct fn_table *table;
 	const struct fn_columns *columns;
@@ -700,7 +657,6 @@ struct fn_view {
 	int sort;			/* the column that has sorted the rows, -1: their names */
 };
 
-/* Chooses and sorts the rows. @sort: a column, -1: by name. */
 int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit);
 void fn_view__sort(struct fn_view *view, int sort);
 void fn_view__exit(struct fn_view *view);
@@ -719,15 +675,15 @@ const char *fn_shortest(double value, char buf[FN_CELL_SIZE]);	/* reads back as 
 char **fn_table__labels(const struct fn_table *table, int most);
 void fn_table__free_labels(const struct fn_table *table, char **labels);
 
-/* One printer of aligned text: cells by row and column, the first column to the left. */
+/* Aligned text: cells by row and column, which are copied; @color: NULL, or of color.h. */
 struct fn_text;
 struct fn_text *fn_text__new(unsigned int nr_columns, int width);
-/* @color: NULL, or of color.h. Keeps copies. */
 int fn_text__cell(struct fn_text *text, const char *cell, const char *color);
 void fn_text__print(struct fn_text *text, FILE *fp);
 void fn_text__delete(struct fn_text *text);
 
 int fn_view__print(const struct fn_view *view, FILE *fp);
+int fn_view__print_json(const struct fn_view *view, FILE *fp);
 void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
 void fn_csv__text(const char *text, const char *separator, FILE *fp);
 void fn_csv__number(double number, const char *separator, FILE *fp);
@@ -735,10 +691,9 @@ void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/*
 /* Whether --percent-limit leaves out a row. */
 bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
 			  double percent);
-int fn_view__print_json(const struct fn_view *view, FILE *fp);
 
 /*
- * json.c: the writer. Begin with a zeroed structure and its @fp. Members of objects have a @key;
+ * The writer of JSON. Begin with a zeroed structure and its @fp. Members of objects have a @key;
  * for elements of arrays it is NULL. A number that is not finite, and a value without one, is null.
  */
 struct fn_json {
@@ -753,15 +708,13 @@ void fn_json__string(struct fn_json *json, const char *key, const char *text);
 void fn_json__bool(struct fn_json *json, const char *key, bool value);
 void fn_json__number(struct fn_json *json, const char *key, double value);
 void fn_json__value(struct fn_json *json, const char *key, const struct fn_value *value);
-/* Begins the object, with the members that say what it is; how tables were recorded; columns. */
-void fn_json__head(struct fn_json *json, const struct fn_table *table);
+void fn_json__head(struct fn_json *json, const struct fn_table *table);	/* begins the object */
 void fn_json__recorded(struct fn_json *json, const struct fn_table *table);
 void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, const int *fields,
 		      unsigned int nr);
-/* The label, symbol, DSO and address of a row, as members. */
 void fn_json__names(struct fn_json *json, const char *label, const struct fn_row *row);
 
-/* Notes about a table: lines on stderr. @side: "", "before: ", "after: "; columns may be NULL. */
+/* Notes about a table. @side: "", "before: ", "after: "; columns may be NULL. */
 void fn_notes__print(const char *side, const struct fn_table *table,
 		     const struct fn_columns *columns, const struct fn_options *options);
 bool fn_notes__has_addr2line(void);
@@ -771,9 +724,20 @@ bool fn_notes__has_addr2line(void);
 int fn_table__write_sums(const char *path, struct fn_table *table);
 int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size);
 
-/* metrics.c: -M. Adds columns; @is_silent: errors only. */
+/*
+ * metrics.c: -M
+ */
 int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silent);
 extern char *fn_metrics__cpu;	/* the user's choice; NULL: the recorded one */
+
+/* A metric of perf's tables. */
+struct fn_metric;
+struct fn_metric *fn_metric__new(const struct pmu_metrics_table *table,
+				 const struct pmu_metric *pmu_metric);
+void fn_metric__delete(struct fn_metric *metric);
+const char *fn_metric__event(const struct fn_metric *metric, unsigned int i); /* NULL: no more */
+const char *fn_metric__lacks(const struct fn_metric *metric);	/* why it has no values, or NULL */
+double fn_metric__evaluate(const struct fn_metric *metric, const double *counts);
 
 /* Events to record: groups which the counters can hold, each led by cycles. */
 struct fn_groups {
@@ -782,30 +746,28 @@ struct fn_groups {
 	const char *modifiers;		/* as in cycles:u */
 };
 
-/* Adds the events of metrics to empty groups. Returns 0, or an error after a message. */
 int fn_metrics__add_groups(struct fn_groups *groups, const char *names);
+bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events);
 
-/* record.c: how to call perf record */
+/*
+ * record.c: how to call perf record
+ */
+
 /* The command that records. */
 struct fn_recorder {
 	const char *const *usage;
 	/* Its own options, NULL if none. They take names away from those of perf record. */
 	const struct option *options;
-	/* Options of perf record that it refuses; NULL: none. */
-	const char *const *without;
-	/* Arguments to add before and after those of the user; NULL: none. */
-	const char *const *defaults;
-	const char *const *arguments;
-	/* Adds the events of -M; prints a message if there are none. */
-	int (*add_metrics)(struct fn_groups *groups, const char *names);
+	const char *const *without;	/* options of perf record that it refuses; or NULL */
+	/* Arguments to add before and after those of the user; or NULL. */
+	const char *const *defaults, *const *arguments;
 };
 
 /* How to call cmd_record(). */
 struct fn_record {
 	int argc;
 	const char **argv;
-	/* Those of perf record, and of this command, which have no effect any more. */
-	struct option *options;
+	struct option *options;		/* those of perf record, and own ones without an effect */
 	char *events;
 	bool has_own_events;		/* of -e */
 	char count[24];			/* of --period */
@@ -817,17 +779,6 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 		    const struct fn_recorder *recorder, int argc, const char **argv);
 void fn_record__explain(const struct fn_record *record);
 void fn_record__exit(struct fn_record *record);
-/* Whether the counters can hold events beside cycles. */
-bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events);
-
-/* A metric of perf's tables. NULL: this perf cannot parse it. */
-struct fn_metric;
-struct fn_metric *fn_metric__new(const struct pmu_metrics_table *table,
-				 const struct pmu_metric *pmu_metric);
-void fn_metric__delete(struct fn_metric *metric);
-const char *fn_metric__event(const struct fn_metric *metric, unsigned int i); /* NULL: no more */
-const char *fn_metric__lacks(const struct fn_metric *metric);	/* why it has no values, or NULL */
-double fn_metric__evaluate(const struct fn_metric *metric, const double *counts);
 
 /* compare.c: --diff, --before, --after */
 struct fn_compare_options {
@@ -844,21 +795,23 @@ struct fn_compare_options {
 /* Returns the exit status: 0, 2 if a change is beyond a limit of --fail-on, or negative. */
 int fn_compare(const struct fn_compare_options *compare, struct fn_options *options);
 
-/* ui/browsers/functions.c: @annotate shows the code of a row, or returns why not */
+/* ui/browsers/functions.c: @annotate shows the code of a row, or returns why not. */
+typedef const char *(*fn_annotate_t)(void *data, const struct fn_row *row);
 #ifdef HAVE_SLANG_SUPPORT
-int fn_view__browse(struct fn_view *view, const char *notes,
-		    const char *(*annotate)(void *data, const struct fn_row *row), void *data);
+int fn_view__browse(struct fn_view *view, const char *notes, fn_annotate_t annotate, void *data);
 #else
 static inline int fn_view__browse(struct fn_view *view __maybe_unused,
 				  const char *notes __maybe_unused,
-				  const char *(*annotate)(void *, const struct fn_row *)
-				  __maybe_unused, void *data __maybe_unused)
+				  fn_annotate_t annotate __maybe_unused,
+				  void *data __maybe_unused)
 {
 	return 0;
 }
 #endif
 
-/* top.c: tables of what runs now */
+/*
+ * top.c: tables of what runs now
+ */
 #define FN_TOP_LEAST_DELAY	0.1
 #define FN_TOP_MOST_SECONDS	1e6
 
@@ -886,7 +839,6 @@ struct fn_top_options {
 	/* Reads what is recorded from stdin, with fn_top__is_due(), fn_top__take(), and @top. */
 	int (*read)(void *data, struct fn_top *top);
 	int (*print)(void *data, const struct fn_table *table, const struct fn_screen *screen);
-	/* Prints the notes about the last table. */
 	void (*note)(void *data, const struct fn_table *table);
 	/* Applies the answer to a key. Returns NULL, or why not, to be freed. */
 	char *(*choose)(void *data, const struct fn_table *table, char key, const char *text);
@@ -898,13 +850,13 @@ int fn_top__run(const struct fn_top_options *options, const int control[2]);
 bool fn_top__is_due(void *top);
 int fn_top__take(void *top, struct fn_table *table, u64 begin, u64 end);
 
-/* builtin-functions.c, for compare.c: the fields of -F, NULL after a message. */
+/*
+ * builtin-functions.c
+ */
 int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr);
 /* The column of --sort: -1 by name, -EINVAL after a message. */
 int fn_sort__find(const struct fn_columns *columns, const char *name);
-/* Says what is too large, or that there is no memory, and returns the error. */
-int fn_explain(int err);
-/* Checks and flushes stdout. */
-int fn_flush(void);
+int fn_explain(int err);	/* says what is too large, or that there is no memory */
+int fn_flush(void);		/* checks stdout */
 
 #endif /* __PERF_FUNCTIONS_H */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* JSON by the schema tools/perf/Documentation/perf-functions.schema.json, and its writer. */
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -237,7 +236,8 @@ void fn_json__names(struct fn_json *json, const char *label, const struct fn_row
 	if (!row->has_address)
 		return;
 	/* A number of JSON has 53 bits only. */
-	scnprintf(address, sizeof(address), "0x%" PRIx64, row->address);
+	scnprintf(address, sizeof(address), "0x%llx",
+		  (unsigned long long)row->address);
 	fn_json__string(json, "address", address);
 }
 

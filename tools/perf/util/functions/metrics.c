@@ -42,10 +42,6 @@
 /* More metrics that lack something are only counted. */
 #define MOST_TOLD	8
 
-/* The part of an Arm CPU's identification (MIDR) that distinguishes its versions. */
-#define MIDR_REVISION	0xfULL
-#define MIDR_VARIANT	0xf00000ULL
-
 /* A metric of perf's tables: the vendor's expression of counts. */
 struct fn_metric {
 	struct pmu_metric metric;
@@ -68,9 +64,7 @@ char *fn_metrics__cpu;
 
 static struct {
 	const char *description;	/* of perf_env__describe_cpu() */
-	char id[64];			/* as the tables write it */
-	char full_id[64];		/* the same with its version */
-	bool is_arm;
+	struct fn_cpu id;
 	double slots, smt_on;		/* literals, NAN if not known */
 	const struct pmu_metrics_table *metrics;
 	struct hashmap *events;		/* of its table: name to terms */
@@ -116,13 +110,13 @@ static double cpu_literal(const char *literal)
 /* Compares like strcmp_cpuid_str() of arm64 and of others. */
 static double cpu_is(const char *id)
 {
-	u64 wanted, recorded;
+	struct fn_cpu wanted;
 
-	if (!cpu.is_arm)
-		return !strcmp_cpuid_str(id, cpu.full_id);
-	wanted = strtoull(id, NULL, 16);
-	recorded = strtoull(cpu.full_id, NULL, 16);
-	return !((wanted ^ recorded) & ~(MIDR_VARIANT | MIDR_REVISION)) && recorded >= wanted;
+	if (strcmp(cpu.id.arch, "arm64"))
+		return !strcmp_cpuid_str(id, cpu.id.full);
+	fn_cpu__events(&wanted, id);
+	return !strcmp(wanted.id, cpu.id.id) &&
+	       strtoull(cpu.id.full, NULL, 16) >= strtoull(id, NULL, 16);
 }
 
 static double cpu_has_event(const char *id)
@@ -140,62 +134,15 @@ static const struct expr_machine cpu_machine = {
 	.has_event		= cpu_has_event,
 };
 
-/* Converts a header's identification of a CPU to the spelling of the tables. Returns its arch. */
-static const char *identify_cpu(const char *recorded)
-{
-	unsigned int family, model, stepping;
-	char vendor[32], *end;
-	u64 midr;
-
-	scnprintf(cpu.full_id, sizeof(cpu.full_id), "%s", recorded);
-	scnprintf(cpu.id, sizeof(cpu.id), "%s", recorded);
-	midr = strtoull(recorded, &end, 16);
-	cpu.is_arm = strstarts(recorded, "0x") && !*end;
-	if (cpu.is_arm) {
-		scnprintf(cpu.id, sizeof(cpu.id), "0x%016llx",
-			  (unsigned long long)(midr & ~(MIDR_VARIANT | MIDR_REVISION)));
-		return "arm64";
-	}
-	if (strstarts(recorded, "0x"))
-		return "riscv";
-	if (sscanf(recorded, "%31[A-Za-z],%u,%u,%u", vendor, &family, &model, &stepping) == 4) {
-		scnprintf(cpu.id, sizeof(cpu.id), "%s-%u-%X-%X", vendor, family, model, stepping);
-		memcpy(cpu.full_id, cpu.id, sizeof(cpu.id));
-		return "x86";
-	}
-	return strchr(recorded, '-') ? "x86" : strstarts(recorded, "IBM") ? "s390" : "powerpc";
-}
-
-/* Tables name x86 CPUs with their stepping or without. */
-static const struct pmu_events_table *find_tables(const char *arch)
-{
-	const struct pmu_events_table *events;
-	char *dash;
-
-	/* perf on arm64 takes all CPUs of other architectures for the same. */
-	if (find_core_events_table(arch, "none-0-0-0"))
-		return NULL;
-	events = find_core_events_table(arch, cpu.id);
-	dash = strrchr(cpu.id, '-');
-	if (!events && dash && !strcmp(arch, "x86")) {
-		*dash = '\0';
-		events = find_core_events_table(arch, cpu.id);
-	}
-	cpu.metrics = events ? find_core_metrics_table(arch, cpu.id) : NULL;
-	return events;
-}
-
 /* Sets the CPU by its description. Returns an error after a message if perf has no tables of it. */
 static int set_cpu(const char *description)
 {
 	const struct pmu_events_table *events;
-	char id[64];
 
 	memset(&cpu, 0, sizeof(cpu));
 	cpu.description = description;
 	cpu.slots = NAN;
 	cpu.smt_on = NAN;
-	scnprintf(id, sizeof(id), "%.*s", (int)strcspn(description, " "), description);
 	for (const char *word = strchr(description, ' '); word; word = strchr(word + 1, ' ')) {
 		if (strstarts(word, " slots="))
 			cpu.slots = strtoul(strchr(word, '=') + 1, NULL, 0);
@@ -203,10 +150,11 @@ static int set_cpu(const char *description)
 			cpu.smt_on = strtoul(strchr(word, '=') + 1, NULL, 0);
 	}
 
-	events = find_tables(identify_cpu(id));
+	events = fn_cpu__events(&cpu.id, description);
+	cpu.metrics = events ? find_core_metrics_table(cpu.id.arch, cpu.id.id) : NULL;
 	if (!cpu.metrics) {
 		fn_err("-M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=",
-		       cpu.full_id);
+		       cpu.id.full);
 		return -ENOENT;
 	}
 	cpu.events = ids__new();
@@ -574,11 +522,6 @@ static bool is_in_group_like(const struct pmu_metric *metric, const char *name)
 	return metric->metric_group && strcasestr(metric->metric_group, name);
 }
 
-static bool is_named_like(const struct pmu_metric *metric, const char *name)
-{
-	return strcasestr(metric->metric_name, name);
-}
-
 static int select_metric(const struct pmu_metric *metric,
 			 const struct pmu_metrics_table *table __maybe_unused, void *data)
 {
@@ -611,20 +554,6 @@ static unsigned int select_by(struct selection *selection, const char *name,
 	return selection->nr_matches;
 }
 
-static void print_unknown(const char *name)
-{
-	struct selection like = {};
-
-	pr_err("perf functions: no metric or group %s for the CPU %s", name, cpu.id);
-	if (select_by(&like, name, is_named_like)) {
-		pr_err(", but");
-		for (unsigned int i = 0; i < min(like.nr, 10U); i++)
-			pr_err(" %s", like.metrics[i].metric_name);
-	}
-	pr_err(": see PERF_CPUID=%s perf list metric\n", cpu.id);
-	free(like.metrics);
-}
-
 /* Selects metrics and groups like perf stat, or else groups whose names contain the word. */
 static int select_metrics(struct selection *selection, const char *names)
 {
@@ -641,16 +570,17 @@ static int select_metrics(struct selection *selection, const char *names)
 		    select_by(selection, "Cycle_Accounting", is_named)) {
 			if (!selection->is_silent)
 				fn_warn("the top-down level 1 of the CPU %s is Cycle_Accounting",
-					cpu.id);
+					cpu.id.id);
 			continue;
 		}
-		print_unknown(name);
+		fn_err("no metric or group %s for the CPU %s: see PERF_CPUID=%s perf list metric",
+		       name, cpu.id.id, cpu.id.id);
 		err = -EINVAL;
 	}
 	free(copy);
 	if (!err && !selection->nr) {
 		fn_err("-M takes names of metrics or groups: see PERF_CPUID=%s perf list metric",
-		       cpu.id);
+		       cpu.id.id);
 		err = -EINVAL;
 	}
 	return err;
@@ -822,96 +752,78 @@ int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silen
  * Groups of events to record. The events of a metric go together if there are enough counters.
  */
 
-/* Adds copies of events; returns false without memory. */
-static bool add_all(struct strlist *list, const struct strlist *events)
+/* Returns the events of both lists; NULL without memory. */
+static struct strlist *join(const struct strlist *one, const struct strlist *other)
 {
+	struct strlist *both = strlist__new(NULL, NULL);
 	struct str_node *event;
 	int err = 0;
 
-	strlist__for_each_entry(event, (struct strlist *)events)
-		err |= strlist__add(list, event->s) == -ENOMEM;
-	return !err;
+	strlist__for_each_entry(event, (struct strlist *)one)
+		err |= both ? strlist__add(both, event->s) == -ENOMEM : 1;
+	strlist__for_each_entry(event, (struct strlist *)other)
+		err |= both ? strlist__add(both, event->s) == -ENOMEM : 1;
+	if (!err)
+		return both;
+	strlist__delete(both);
+	return NULL;
 }
 
 /*
  * Adds events, which go together, to the first group that has room for them, or to a new one.
  * Returns 0, -E2BIG if the counters cannot hold them, -ENOMEM.
  */
-static int add_together(struct fn_groups *groups, const struct strlist *events)
+static int add_together(struct fn_groups *groups, struct strlist *events)
 {
-	struct strlist **group, *both = NULL;
+	struct strlist **all, *both;
 
-	for (unsigned int i = 0; i <= groups->nr; i++) {
-		const unsigned int nr = i < groups->nr ? strlist__nr_entries(groups->group[i]) : 0;
+	for (unsigned int i = 0; i < groups->nr; i++) {
+		struct strlist *group = groups->group[i];
 
-		both = strlist__new(NULL, NULL);
-		if (!both || (nr && !add_all(both, groups->group[i])) || !add_all(both, events))
-			break;
-		if (i < groups->nr && (strlist__nr_entries(both) == nr ||
-				       fn_groups__can_count(groups, both))) {
-			strlist__delete(groups->group[i]);
+		both = join(group, events);
+		if (!both)
+			return -ENOMEM;
+		if (strlist__nr_entries(both) == strlist__nr_entries(group) ||
+		    fn_groups__can_count(groups, both)) {
 			groups->group[i] = both;
+			strlist__delete(group);
 			return 0;
 		}
-		if (i == groups->nr && !fn_groups__can_count(groups, both)) {
-			strlist__delete(both);
-			return -E2BIG;
-		}
-		if (i < groups->nr)
-			strlist__delete(both);
-	}
-	group = both ? realloc(groups->group, (groups->nr + 1) * sizeof(*group)) : NULL;
-	if (!group) {
 		strlist__delete(both);
+	}
+	if (!fn_groups__can_count(groups, events))
+		return -E2BIG;
+	all = realloc(groups->group, (groups->nr + 1) * sizeof(*all));
+	both = all ? join(events, events) : NULL;
+	groups->group = all ?: groups->group;
+	if (!both)
 		return -ENOMEM;
-	}
-	groups->group = group;
-	group[groups->nr++] = both;
+	all[groups->nr++] = both;
 	return 0;
-}
-
-/* strlist__new() alone would take the commas of an event for separators. */
-static struct strlist *one_event(const char *event)
-{
-	struct strlist *one = strlist__new(NULL, NULL);
-
-	if (one && strlist__add(one, event)) {
-		strlist__delete(one);
-		one = NULL;
-	}
-	return one;
 }
 
 /* Adds the events of a metric, apart if it needs more counters than there are. */
 static int add_events(struct fn_groups *groups, const struct fn_metric *metric,
 		      struct strlist *events)
 {
-	const bool is_apart = !fn_groups__can_count(groups, events);
 	struct str_node *event;
-	int err = 0;
+	int err = add_together(groups, events);
 
+	if (err != -E2BIG)
+		return err;
 	strlist__for_each_entry(event, events) {
-		struct strlist *one = one_event(event->s);
+		/* strlist__new() alone would take the commas of an event for separators. */
+		struct strlist *one = strlist__new(NULL, NULL);
 
-		if (!one)
-			return -ENOMEM;
-		if (!fn_groups__can_count(groups, one)) {
+		err = one && !strlist__add(one, event->s) ? add_together(groups, one) : -ENOMEM;
+		strlist__delete(one);
+		if (err == -E2BIG)
 			fn_warn("the metric %s is left out: this machine does not count %s in a group led by cycles",
 				metric->metric.metric_name, event->s);
-			strlist__delete(one);
-			return 0;
-		}
-		strlist__delete(one);
+		if (err)
+			return err == -E2BIG ? 0 : err;
 	}
-	if (!is_apart)
-		return add_together(groups, events);
-	strlist__for_each_entry(event, events) {
-		struct strlist *one = one_event(event->s);
-
-		err = err ?: one ? add_together(groups, one) : -ENOMEM;
-		strlist__delete(one);
-	}
-	return err;
+	return 0;
 }
 
 static int add_metric(struct fn_groups *groups, const struct fn_metric *metric)
@@ -980,8 +892,6 @@ int fn_metrics__add_groups(struct fn_groups *groups, const char *names)
 		err = -ENOENT;
 		fn_err("-M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric",
 		       names);
-	} else if (err == -E2BIG) {
-		fn_err("-M %s: another program has taken counters: try again", names);
 	} else if (err == -ENOMEM) {
 		fn_err("-M %s: not enough memory", names);
 	}

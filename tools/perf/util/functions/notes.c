@@ -44,49 +44,24 @@ static bool uses(const struct fn_table *table, const struct fn_columns *columns,
 	return !columns && fn_table__has_source(table, source);
 }
 
-/* Returns true if a row may have counts of several kinds of CPUs. */
-static bool has_mixed_cpus(const struct fn_table *table)
-{
-	const char *first, *pmu;
-
-	if (table->nr_cpus < 2 || !fn_by__has(table->by, FN_BY_PMU))
-		return table->nr_cpus > 1;
-	/* Kinds of cores of one machine differ by their PMUs only. */
-	first = strstr(table->cpus[0], " pmu=");
-	for (unsigned int i = 1; i < table->nr_cpus; i++) {
-		pmu = strstr(table->cpus[i], " pmu=");
-		if (!first || !pmu || pmu - table->cpus[i] != first - table->cpus[0] ||
-		    strncmp(table->cpus[i], table->cpus[0], first - table->cpus[0]))
-			return true;
-	}
-	return false;
-}
-
 /* Functions of a name may have other code in another build of the file. */
 static void note_builds(const char *side, const struct fn_table *table)
 {
 	struct str_node *build, *before = NULL;
-	const char *first = NULL;
-	unsigned int others = 0;
-	char more[40] = "";
 
 	if (!table->builds)
 		return;
 	strlist__for_each_entry(build, table->builds) {
-		const size_t size = strcspn(build->s, "\t") + 1;
+		const int size = strcspn(build->s, "\t");
 
-		if (before && !strncmp(before->s, build->s, size)) {
-			others += first && strncmp(first, build->s, size);
-			first = first ?: build->s;
+		if (before && !strncmp(before->s, build->s, size + 1)) {
+			note(side,
+			     "several builds of %.*s are added up: report each build separately, or compare them with --before and --after",
+			     size, build->s);
+			return;
 		}
 		before = build;
 	}
-	if (others)
-		scnprintf(more, sizeof(more), " and %u other files", others);
-	if (first)
-		note(side,
-		     "several builds of %.*s%s are added up: report each build separately, or compare them with --before and --after",
-		     (int)strcspn(first, "\t"), first, more);
 }
 
 static void note_recording(const char *side, const struct fn_table *table,
@@ -95,7 +70,8 @@ static void note_recording(const char *side, const struct fn_table *table,
 	const bool uses_windows = uses(table, columns, &fn_windows);
 	const bool uses_samples = uses(table, columns, &fn_samples);
 
-	if (has_mixed_cpus(table))
+	/* The cores of one machine have rows of their own. */
+	if (table->nr_cpus > 1 && !fn_by__has(table->by, FN_BY_PMU))
 		note(side,
 		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
 		     table->cpus[0], table->cpus[1]);
@@ -140,21 +116,18 @@ static void note_scarce(const char *side, const struct fn_table *table)
 static void note_apart(const char *side, const struct fn_columns *columns)
 {
 	const struct fn_column *first = NULL;
-	unsigned int others = 0;
-	char more[32] = "";
+	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < columns->nr; i++) {
 		if (!columns->columns[i].is_apart)
 			continue;
-		others += !!first;
 		first = first ?: &columns->columns[i];
+		nr++;
 	}
-	if (others)
-		scnprintf(more, sizeof(more), " (like %u more)", others);
-	if (first)
+	if (nr)
 		note(side,
 		     "%s%s has no values, because %s and %s are in groups without a common event, whose windows are parts of what was counted: record both in one group, or let each event sample",
-		     first->title, more, first->event, first->per);
+		     first->title, nr > 1 ? " (like others)" : "", first->event, first->per);
 }
 
 /* Windows that are long should nevertheless lie in one function. */

@@ -185,13 +185,7 @@ static bool can_inherit_counts(void)
 	return !perf_missing_features.inherit_sample_read;
 }
 
-/**
- * fn_groups__can_count - see whether the counters can hold events beside cycles
- * @groups: the groups
- * @events: the events
- *
- * Return: true if this thread can open them as a group.
- */
+/* Returns true if this thread can open events in a group that cycles lead. */
 bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *events)
 {
 	struct strbuf text = STRBUF_INIT;
@@ -355,7 +349,7 @@ static int refuse_rights(const struct parsed *parsed)
 
 	if (perf_event_paranoid_check(most))
 		return 0;
-	pr_err("perf functions: no right to record%s: run as root, with CAP_PERFMON, or with sysctl kernel.perf_event_paranoid=%d\n",
+	fn_err("no right to record%s: run as root, with CAP_PERFMON, or with sysctl kernel.perf_event_paranoid=%d",
 	       parsed->is_of_cpus ? " all programs" : parsed->kernel ? " the kernel" : "", most);
 	return -EACCES;
 }
@@ -392,16 +386,15 @@ static int choose_sampling(struct sampling *sampling, const struct parsed *parse
 	};
 	err = try_events("cycles:%s", sampling->modifiers);
 	if (err == -EACCES || err == -EPERM) {
-		pr_err("perf functions: no right to record: a container or a sandbox needs CAP_PERFMON (docker run --cap-add=PERFMON), and a seccomp profile that allows perf_event_open\n");
+		fn_err("no right to record: a container or a sandbox needs CAP_PERFMON (docker run --cap-add=PERFMON), and a seccomp profile that allows perf_event_open");
 		return err;
 	}
 	if (lacks_pmu(err)) {
 		if (wants_windows || is_lone || parsed->metrics || parsed->branches) {
-			pr_err("perf functions: this machine has no PMU, like many virtual machines: windows, -b and -M need one\n");
+			fn_err("this machine has no PMU, like many virtual machines: windows, -b and -M need one");
 			return err;
 		}
-		fprintf(stderr,
-			"perf functions: this machine has no PMU, like many virtual machines: recording the clock and page faults (CPI and misses can be had on real hardware, or in the machine of make demo)\n");
+		fn_warn("this machine has no PMU, like many virtual machines: recording the clock and page faults (CPI and misses can be had on real hardware, or in the machine of make demo)");
 		sampling->leader = "cpu-clock";
 		sampling->modifiers = parsed->kernel ? "" : "u";
 		sampling->has_pmu = false;
@@ -427,8 +420,7 @@ static void warn_of_children(const struct parsed *parsed, bool has_counts)
 {
 	if (has_counts && !parsed->is_of_cpus && !parsed->given['t'] && !parsed->given['i'] &&
 	    !parsed->given['q'] && !can_inherit_counts())
-		fprintf(stderr,
-			"perf functions: children and new threads of the program are not in this profile, because before Linux 6.12 they do not inherit a group with counts in its samples: record with -a to include them\n");
+		fn_warn("children and new threads of the program are not in this profile, because before Linux 6.12 they do not inherit a group with counts in its samples: record with -a to include them");
 }
 
 /* Says why operations are not followed, where the CPU can. */
@@ -497,7 +489,7 @@ static char *choose_events(struct parsed *parsed, const struct fn_recorder *reco
 	if (choose_sampling(&sampling, parsed))
 		return NULL;
 	groups.modifiers = sampling.modifiers;
-	err = parsed->metrics ? recorder->add_metrics(&groups, parsed->metrics) :
+	err = parsed->metrics ? fn_metrics__add_groups(&groups, parsed->metrics) :
 				add_default_members(&groups, sampling.has_pmu, parsed->given['v']);
 	if (err || choose_samplers(&sampling, &groups))
 		goto out;
@@ -546,8 +538,7 @@ static char *check_events(struct parsed *parsed)
 	}
 	evlist__put(evlist);
 	if (has_cycles && lacks_pmu(try_events("cycles:u")))
-		fprintf(stderr,
-			"perf functions: this machine has no PMU, like many virtual machines: perf record takes the clock for cycles\n");
+		fn_warn("this machine has no PMU, like many virtual machines: perf record takes the clock for cycles");
 	warn_of_children(parsed, has_counts);
 	return strbuf_detach(&parsed->events, NULL);
 }
@@ -693,7 +684,7 @@ static bool refuse_number(const char *name, const struct number *number, u64 lea
 {
 	if (!number->is_given || (number->value >= least && number->value <= most))
 		return false;
-	pr_err("perf functions: --%s takes a number from %llu to %llu\n", name,
+	fn_err("--%s takes a number from %llu to %llu", name,
 	       (unsigned long long)least, (unsigned long long)most);
 	return true;
 }
@@ -715,18 +706,18 @@ static bool refuse_options(const struct parsed *parsed)
 	    refuse_number("operations", &parsed->operations, 0, UINT_MAX))
 		return true;
 	if (parsed->metrics && !*parsed->metrics)
-		pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
+		fn_err("-M takes names of metrics or groups: see perf list metric");
 	else if (parsed->events.len && name)
-		pr_err("perf functions: %s does not go with -e, whose events are recorded as they are: use their terms and modifiers (perf list)\n",
+		fn_err("%s does not go with -e, whose events are recorded as they are: use their terms and modifiers (perf list)",
 		       name);
 	else if (!parsed->events.len && parsed->alt_period)
 		fn_err("--alt-period is of perf record and alternates members, too: use --window");
 	else if (!parsed->window.value && parsed->jitter.value)
-		pr_err("perf functions: --jitter needs windows: leave --no-window out\n");
+		fn_err("--jitter needs windows: leave --no-window out");
 	else if (parsed->period.is_given && parsed->given['F'])
-		pr_err("perf functions: -c sets a period and -F a frequency: leave out one of them\n");
+		fn_err("-c sets a period and -F a frequency: leave out one of them");
 	else if (!parsed->events.len && parsed->window.value > period)
-		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
+		fn_err("a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)",
 		       (unsigned long long)parsed->window.value);
 	else
 		return false;
@@ -739,16 +730,7 @@ static void add_arguments(struct fn_record *record, const char *const *arguments
 		record->argv[record->argc++] = *arguments++;
 }
 
-/**
- * fn_record__init - say how to call cmd_record()
- * @record: filled in, to be freed by fn_record__exit() in any case
- * @options: those of perf record
- * @recorder: the command
- * @argc: number of its arguments
- * @argv: these arguments
- *
- * Return: 0, or -1 after a message.
- */
+/* Returns 0, or -1 after a message; fn_record__exit() frees what is there in any case. */
 int fn_record__init(struct fn_record *record, const struct option *options,
 		    const struct fn_recorder *recorder, int argc, const char **argv)
 {
@@ -807,10 +789,7 @@ out:
 	return err;
 }
 
-/**
- * fn_record__explain - say what perf record has not said of events that did not open
- * @record: the arguments
- */
+/* Says what perf record has not said of events that did not open. */
 void fn_record__explain(const struct fn_record *record)
 {
 	struct evlist *evlist = parse(record->events, false);
@@ -818,22 +797,16 @@ void fn_record__explain(const struct fn_record *record)
 	int err = evlist ? open_events(evlist, false, &failed) : 0;
 
 	if (err && !evsel__is_group_leader(failed) && !open_event(failed, true)) {
-		fprintf(stderr,
-			"perf functions: no counter is left for %s in its group: record fewer events in a group, or several groups\n",
+		fn_warn("no counter is left for %s in its group: record fewer events in a group, or several groups",
 			evsel__name(failed));
 	} else if (err == -EOPNOTSUPP && !failed->core.attr.exclude_guest) {
 		failed->core.attr.exclude_guest = 1;
 		if (!open_event(failed, true))
-			fprintf(stderr,
-				"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: add the modifier H, as in :uHS\n");
+			fn_warn("a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: add the modifier H, as in :uHS");
 	}
 	evlist__put(evlist);
 }
 
-/**
- * fn_record__exit - free what the arguments hold
- * @record: the arguments
- */
 void fn_record__exit(struct fn_record *record)
 {
 	free(record->argv);

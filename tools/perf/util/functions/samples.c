@@ -136,7 +136,7 @@ static double scale_of(const struct fn_evsel *own)
 /* Returns the part of the time in which an event that samples itself has counted. */
 static double stretch_of(const struct fn_evsel *own)
 {
-	const double *times = own->times;
+	const double *times = own->sampler ? own->sampler->times : own->times;
 
 	return times[1] > 0 && times[0] > times[1] ? times[0] / times[1] : 1;
 }

@@ -88,19 +88,10 @@ struct known_thread {
 	u64 number;
 };
 
-/* The first event of its name: another one of the name may count something else. */
-struct named_event {
-	struct named_event *next;
-	struct perf_event_attr attr;
-	char name[];
-};
-
 /* The symbol of a row, to annotate its code. */
 struct row_symbol {
 	struct row_symbol *next;
 	struct map_symbol ms;
-	char *name;
-	const char *path;
 };
 
 struct fn_session {
@@ -122,7 +113,6 @@ struct fn_session {
 	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data */
 	struct fn_sampler **samplers;
 	unsigned int nr_samplers;
-	struct named_event *events;
 	char *cpu;
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;
@@ -132,6 +122,7 @@ struct fn_session {
 	bool is_newer;			/* it has what only a newer perf knows */
 	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	bool is_refused;		/* the reason has been printed */
+	u32 noted;			/* reasons of note_unnamed() */
 	struct row_symbol *symbols;
 	struct strlist *ignored;
 	u64 lost_records, lost_outside, lost_samples, told_lost;
@@ -380,78 +371,38 @@ static bool all_have_records(struct fn_session *session, struct evsel *evsel)
 	return found;
 }
 
-static struct named_event *find_event(const struct fn_session *session, const char *name)
+/* Returns the attr of the first event with a name, NULL: none. */
+static const struct perf_event_attr *find_named(const struct fn_session *session, const char *name)
 {
-	struct named_event *event = session->events;
+	struct evsel *evsel;
 
-	while (name && event && strcmp(event->name, name))
-		event = event->next;
-	return name ? event : NULL;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+
+		if (name && own && own->name && !strcmp(own->name, name))
+			return &evsel->core.attr;
+	}
+	return NULL;
 }
 
 /*
- * Returns the name of what an event counts. If another one of it counts something else, perf's name,
- * with a number if it has that, too.
+ * Names an event by what it counts. If another one of the name counts something else, it has perf's
+ * name, with a number if the other one has that, too.
  */
-static char *name_event(struct fn_session *session, struct evsel *evsel)
+static int name_event(struct fn_session *session, struct evsel *evsel)
 {
-	const struct perf_event_attr *attr = &evsel->core.attr;
+	const struct perf_event_attr *attr = &evsel->core.attr, *other;
 	char *name = is_synthesized(evsel) ? strdup(evsel__name(evsel)) :
 		     fn_event__name(attr, evsel__name(evsel), session->cpu);
-	struct named_event *event = find_event(session, name);
-	size_t size;
 
-	for (unsigned int nr = 1; event && fn_event__differs(attr, &event->attr, session->cpu);
-	     nr++) {
+	for (unsigned int nr = 1; (other = find_named(session, name)) &&
+	     fn_event__differs(attr, other, session->cpu); nr++) {
 		free(name);
 		if (asprintf(&name, nr > 1 ? "%s#%u" : "%s", evsel__name(evsel), nr) < 0)
-			return NULL;
-		event = find_event(session, name);
+			name = NULL;
 	}
-	if (!name || event)
-		return name;
-	size = strlen(name) + 1;
-	event = malloc(sizeof(*event) + size);
-	if (!event) {
-		free(name);
-		return NULL;
-	}
-	event->attr = *attr;
-	memcpy(event->name, name, size);
-	event->next = session->events;
-	session->events = event;
-	return name;
-}
-
-/* A set in the making: events of one name are one event. */
-struct new_set {
-	struct fn_event *events;
-	unsigned int nr;
-};
-
-static int add_to_set(struct fn_session *session, struct new_set *set, struct evsel *evsel,
-		      bool is_precise)
-{
-	char *name = name_event(session, evsel);
-	struct fn_event *events;
-
-	if (!name)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < set->nr; i++) {
-		if (strcmp(set->events[i].name, name))
-			continue;
-		set->events[i].is_precise &= is_precise;
-		free(name);
-		return 0;
-	}
-	events = realloc(set->events, (set->nr + 1) * sizeof(*events));
-	if (!events) {
-		free(name);
-		return -ENOMEM;
-	}
-	set->events = events;
-	events[set->nr++] = (struct fn_event){ .name = name, .is_precise = is_precise, .scale = 1 };
-	return 0;
+	((struct fn_evsel *)evsel->priv)->name = name;
+	return name ? 0 : -ENOMEM;
 }
 
 static struct fn_group group_of(const struct evsel *evsel)
@@ -468,15 +419,48 @@ static struct fn_group group_of(const struct evsel *evsel)
 	};
 }
 
-/* The place of an event in a set, which has it. */
-static unsigned int place_in(struct fn_session *session, const struct fn_set *set,
-			     struct evsel *evsel)
+/* The place of an event in a set that has it. */
+static unsigned int place_in(const struct fn_set *set, const struct evsel *evsel)
 {
-	char *name = name_event(session, evsel);
-	int place = name ? fn_set__find(set, name) : 0;
+	const struct fn_evsel *own = evsel->priv;
 
-	free(name);
-	return max(place, 0);
+	return fn_set__find(set, own->name);
+}
+
+/* Finds or makes the set of events, in which those of one name are one event. */
+static struct fn_set *make_set(struct fn_session *session, const struct fn_source *source,
+			       struct evsel *const *evsels, unsigned int nr, bool is_recorded)
+{
+	struct fn_event *events = calloc(nr, sizeof(*events));
+	struct fn_group group = group_of(evsels[0]);
+	unsigned int nr_events = 0;
+
+	for (unsigned int i = 0; events && i < nr; i++) {
+		const struct fn_evsel *own = evsels[i]->priv;
+		const bool is_precise = is_recorded || is_synthesized(evsels[i]) ||
+					evsels[i]->core.attr.precise_ip;
+		unsigned int j = 0;
+
+		while (j < nr_events && strcmp(events[j].name, own->name))
+			j++;
+		if (j < nr_events) {
+			events[j].is_precise &= is_precise;
+			continue;
+		}
+		events[j] = (struct fn_event){
+			.name = strdup(own->name), .is_precise = is_precise, .scale = 1,
+		};
+		if (!events[nr_events++].name)
+			return NULL;
+	}
+	if (nr_events > FN_MOST_EVENTS) {
+		refuse(session, evsels[0], "is in too large a group: record fewer events");
+		while (nr_events)
+			free(events[--nr_events].name);
+		zfree(&events);
+	}
+	return events ? fn_table__findnew_set(fn_session__table(session), source, &group, events,
+					      nr_events) : NULL;
 }
 
 /* Returns the largest change of an interval by jitter. */
@@ -530,93 +514,81 @@ static struct fn_sampler *new_sampler(struct fn_session *session, struct evsel *
 static int add_members(struct fn_session *session, struct fn_sampler *sampler, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
-	struct new_set set = {};
-	struct fn_evsel *own = evsel->priv;
-	struct fn_group group = group_of(evsel);
-	struct evsel *pos;
-	int err = add_to_set(session, &set, evsel, evsel->core.attr.precise_ip);
+	struct evsel *members[FN_MOST_EVENTS] = { evsel }, *pos;
 
-	own->sampler = sampler;
 	sampler->nr = 1;
 	for_each_group_evsel(pos, evsel__leader(evsel)) {
-		own = pos->priv;
 		/* A tracepoint counts nothing that a metric needs. */
-		if (err || pos == evsel || is_tracepoint(pos))
+		if (pos == evsel || is_tracepoint(pos))
 			continue;
 		if (sampler->nr == FN_MOST_EVENTS)
 			return refuse(session, pos, "is in too large a group: record fewer events");
-		own->sampler = sampler;
-		own->member = sampler->nr++;
-		err = add_to_set(session, &set, pos, pos->core.attr.precise_ip);
+		members[sampler->nr++] = pos;
 	}
 	sampler->slots = calloc(sampler->nr, sizeof(*sampler->slots));
-	if (err || !sampler->slots)
-		return -ENOMEM;
-	sampler->set = fn_table__findnew_set(fn_session__table(session), &fn_windows, &group,
-					     set.events, set.nr);
-	if (!sampler->set)
+	sampler->set = make_set(session, &fn_windows, members, sampler->nr, /*is_recorded=*/false);
+	if (!sampler->slots || !sampler->set)
 		return -ENOMEM;
 	sampler->set->is_complete &= !sampler->alternates;
 	sampler->set->is_dropped = source && source != &fn_windows;
-	for_each_group_evsel(pos, evsel__leader(evsel)) {
-		own = pos->priv;
-		if (own->sampler == sampler)
-			sampler->slots[own->member] = place_in(session, sampler->set, pos);
+	for (unsigned int i = 0; i < sampler->nr; i++) {
+		struct fn_evsel *own = members[i]->priv;
+
+		own->sampler = sampler;
+		own->member = i;
+		sampler->slots[i] = place_in(sampler->set, members[i]);
 	}
 	session->has_set |= !sampler->set->is_dropped;
 	return 0;
 }
 
+static void add_sample_event(struct fn_session *session, struct fn_set *set, struct evsel *evsel,
+			     bool is_recorded)
+{
+	struct fn_evsel *own = evsel->priv;
+
+	own->samples = set;
+	own->event = place_in(set, evsel);
+	own->has_records = is_recorded;
+	own->is_branch = fn_event__is_branch(own->name);
+	own->is_miss = strstr(own->name, "mis");
+	session->wants_sites |= !set->events[own->event].is_precise;
+	if (own->sampler && own->member == 0)
+		own->sampler->set->even = set;
+}
+
 /* Lets the samples of some events be observations: of a group, or of all that are alone. */
 static int add_samples(struct fn_session *session, struct evsel *first)
 {
-	struct perf_session *perf = session->session;
+	struct evlist *evlist = session->session->evlist;
+	struct evsel **evsels = calloc(evlist->core.nr_entries, sizeof(*evsels)), *pos;
 	const bool is_recorded = all_have_records(session, first);
-	struct fn_group group = group_of(first);
-	struct new_set events = {};
-	struct fn_set *set;
-	struct evsel *pos;
-	int err = 0;
+	struct fn_set *set = NULL;
+	unsigned int nr = 0;
+	int err = evsels ? 0 : -ENOMEM;
 
-	evlist__for_each_entry(perf->evlist, pos) {
+	evlist__for_each_entry(evlist, pos) {
 		if (err || !are_together(session, first, pos) || !wants_samples(session, pos))
 			continue;
-		if (refuse_sampler(session, pos))
-			return -EINVAL;
-		if (events.nr == FN_MOST_EVENTS)
-			return refuse(session, pos, "is in too large a group: record fewer events");
-		err = add_to_set(session, &events, pos, is_recorded || is_synthesized(pos) ||
-				 pos->core.attr.precise_ip);
+		evsels[nr++] = pos;
+		err = refuse_sampler(session, pos) ? -EINVAL : 0;
 	}
-	if (err || !events.nr)
-		return err;
-	set = fn_table__findnew_set(fn_session__table(session), &fn_samples, &group, events.events,
-				    events.nr);
-	if (!set)
-		return -ENOMEM;
-	set->is_recorded &= is_recorded;
-	set->is_complete = false;
-	/* What operations are divided by. */
-	set->is_hidden = session->options->source == &fn_windows ||
-			 session->options->source == &fn_operations;
-	session->has_set = true;
-	evlist__for_each_entry(perf->evlist, pos) {
-		struct fn_evsel *own = pos->priv;
-		const char *name;
-
-		if (!are_together(session, first, pos) || !wants_samples(session, pos))
-			continue;
-		own->samples = set;
-		own->event = place_in(session, set, pos);
-		name = set->events[own->event].name;
-		own->has_records = is_recorded;
-		own->is_branch = fn_event__is_branch(name);
-		own->is_miss = strstr(name, "mis");
-		session->wants_sites |= !set->events[own->event].is_precise;
-		if (own->sampler && own->sampler->set && own->member == 0)
-			own->sampler->set->even = set;
+	if (!err && nr) {
+		set = make_set(session, &fn_samples, evsels, nr, is_recorded);
+		err = set ? 0 : -ENOMEM;
 	}
-	return 0;
+	if (set) {
+		set->is_recorded &= is_recorded;
+		set->is_complete = false;
+		/* What operations are divided by. */
+		set->is_hidden = session->options->source == &fn_windows ||
+				 session->options->source == &fn_operations;
+		session->has_set = true;
+		for (unsigned int i = 0; i < nr; i++)
+			add_sample_event(session, set, evsels[i], is_recorded);
+	}
+	free(evsels);
+	return err;
 }
 
 /*
@@ -627,15 +599,9 @@ static int add_paths(struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
 	struct fn_evsel *own = evsel->priv;
-	bool is_cycles;
-	char *name;
 
-	if ((source && source != &fn_branches) || !has_records(session, evsel))
-		return 0;
-	name = fn_event__name(&evsel->core.attr, evsel__name(evsel), session->cpu);
-	is_cycles = name && !strcmp(name, "cycles");
-	free(name);
-	if (!is_cycles)
+	if ((source && source != &fn_branches) || !has_records(session, evsel) ||
+	    strcmp(own->name, "cycles"))
 		return 0;
 	own->paths = fn_paths__new(session, evsel, perf_env__arch(&session->session->header.env),
 				   session->paths);
@@ -730,7 +696,7 @@ static int add_events(struct fn_session *session, struct evsel *evsel,
 		if (pos->priv)
 			return refuse_late(session, evsel);
 		pos->priv = zalloc(sizeof(struct fn_evsel));
-		if (!pos->priv)
+		if (!pos->priv || name_event(session, pos))
 			return -ENOMEM;
 	}
 	callchain_param_setup(evsel->core.attr.sample_type,
@@ -940,26 +906,6 @@ static bool has_times(const struct evsel *evsel)
 	return (evsel->core.attr.read_format & both) == both;
 }
 
-/* Notes how long an event was to count until a sample, and has counted. */
-static int add_times(struct fn_session *session, const struct fn_sample *sample)
-{
-	const struct sample_read *read = &sample->sample->read;
-	struct fn_evsel *own = sample->own;
-	const u64 thread = sample->evsel->core.attr.inherit ? sample->sample->tid : 0;
-	int err = 0;
-
-	if (!has_counts(sample->evsel) || !has_times(sample->evsel))
-		return 0;
-	if (own->samples)
-		err = fn_streams__add_times(session->streams, own, sample->sample->id, thread,
-					    read->time_enabled, read->time_running, own->times);
-	if (!err && own->sampler && own->sampler->evsel == sample->evsel)
-		err = fn_streams__add_times(session->streams, own->sampler, sample->sample->id,
-					    thread, read->time_enabled, read->time_running,
-					    own->sampler->times);
-	return err;
-}
-
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
 static int finish(struct fn_session *session, u64 lost);
 
@@ -1118,7 +1064,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	own.is_outside = is_outside(session, sample);
 	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
-	err = refuse_values(session, evsel, err) ?: add_times(session, &own);
+	err = refuse_values(session, evsel, err);
 	if (err || (!own.ends_interval && !own.own->samples && !own.own->paths &&
 		    !own.own->operations))
 		return err;
@@ -1169,9 +1115,8 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
 	if (session->chains)
 		fn_chains__forget(session->chains);
-	if (event->header.type == PERF_RECORD_EXIT &&
-	    fn_streams__end_thread(session->streams, event->fork.tid))
-		return -ENOMEM;
+	if (event->header.type == PERF_RECORD_EXIT)
+		fn_streams__end_thread(session->streams);
 	return machine__process_event(machine, event, sample);
 }
 
@@ -1214,9 +1159,8 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 		fn_streams__lose(session->streams);
 		return 0;
 	}
-	/* An inherited event ends with its thread, that of a CPU counts on. */
 	return fn_streams__throttle(session->streams, event->throttle.id,
-				    evsel && evsel->core.attr.inherit ? sample->tid : 0, begins);
+				    evsel && evsel->core.attr.inherit, begins);
 }
 
 /* Adds numbers, up to the largest one. */
@@ -1253,9 +1197,9 @@ static int process_read(const struct perf_tool *tool, union perf_event *event,
 	if (!own || !own->samples || has_counts(evsel) || !has_times(evsel) ||
 	    event->header.size < offsetof(struct perf_record_read, id))
 		return 0;
-	return fn_streams__add_times(session->streams, own, sample->id,
-				     evsel->core.attr.inherit ? read->tid : 0, read->time_enabled,
-				     read->time_running, own->times);
+	return fn_streams__read_times(session->streams, evsel, sample->id,
+				      evsel->core.attr.inherit ? read->tid : 0,
+				      read->time_enabled, read->time_running);
 }
 
 static int process_lost(const struct perf_tool *tool, union perf_event *event,
@@ -1521,12 +1465,6 @@ static void delete_session(struct fn_session *session)
 		map_symbol__exit(&symbol->ms);
 		free(symbol);
 	}
-	while (session->events) {
-		struct named_event *event = session->events;
-
-		session->events = event->next;
-		free(event);
-	}
 	for (unsigned int i = 0; i < session->nr_samplers; i++) {
 		free(session->samplers[i]->slots);
 		free(session->samplers[i]->counted);
@@ -1540,8 +1478,12 @@ static void delete_session(struct fn_session *session)
 	fn_operations__delete(session->operations);
 	fn_table__exit(&session->span);
 	if (!IS_ERR_OR_NULL(session->session)) {
-		evlist__for_each_entry(session->session->evlist, evsel)
+		evlist__for_each_entry(session->session->evlist, evsel) {
+			struct fn_evsel *own = evsel->priv;
+
+			free(own ? own->name : NULL);
 			zfree(&evsel->priv);
+		}
 		perf_session__delete(session->session);
 	}
 	strlist__delete(session->ignored);
@@ -1740,11 +1682,9 @@ static void note_turns(const struct fn_session *session)
 		double part;
 		char *event;
 
-		if (own && own->samples)
-			times = own->times;
-		else if (own && own->sampler && own->sampler->evsel == evsel &&
-			 own->sampler->set->is_complete)
-			times = own->sampler->times;
+		if (own && (own->samples || (own->sampler && own->sampler->evsel == evsel &&
+					     own->sampler->set->is_complete)))
+			times = own->sampler ? own->sampler->times : own->times;
 		if (own && own->samples && is_alone(evsel) && !has_times(evsel) &&
 		    evsel->core.attr.type != PERF_TYPE_SOFTWARE)
 			nr_alone++;
@@ -1806,66 +1746,40 @@ static void note_scales(const struct fn_session *session, const struct fn_table 
 			session->name, text);
 }
 
-/* A DSO whose functions stay addresses, for the same reason as those of others. */
-struct unnamed_dso {
-	enum dso_load_errno reason;
-	bool is_kernel;
-	struct dso *first;
-	unsigned int others;
-};
-
-static int find_unnamed(struct dso *dso, struct machine *machine __maybe_unused, void *data)
-{
-	struct unnamed_dso *unnamed = data;
-	const int reason = *dso__load_errno(dso);
-	const bool is_kernel = dso__kernel(dso) && !dso__is_kmod(dso);
-
-	if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND ||
-	    is_kernel != unnamed->is_kernel ||
-	    (reason != (int)unnamed->reason &&
-	     (reason != DSO_LOAD_ERRNO__CANNOT_READ_BUILDID ||
-	      unnamed->reason != DSO_LOAD_ERRNO__MISMATCHING_BUILDID)))
-		return 0;
-	if (unnamed->first)
-		unnamed->others++;
-	else
-		unnamed->first = dso;
-	return 0;
-}
-
-/* Says which files of this machine are not what was recorded. */
-static void note_unnamed(struct fn_session *session)
+/* Says once for each reason that a file of this machine is not what was recorded. */
+static int note_unnamed(struct dso *dso, struct machine *machine __maybe_unused, void *data)
 {
 	static const struct {
 		enum dso_load_errno reason;
 		const char *text;
 	} reasons[] = {
 		{ DSO_LOAD_ERRNO__MISMATCHING_BUILDID, "is another build here" },
+		{ DSO_LOAD_ERRNO__CANNOT_READ_BUILDID, "is another build here" },
 		{ DSO_LOAD_ERRNO__OTHER_ARCH, "is for another architecture here" },
 		{ DSO_LOAD_ERRNO__OTHER_HOST,
 		  "was recorded on another host, without its build-id" },
 		{ DSO_LOAD_ERRNO__OTHER_KERNEL,
 		  "was recorded without its build-id, and is not known to be the running one" },
 	};
+	const bool is_kernel = dso__kernel(dso) && !dso__is_kmod(dso);
+	struct fn_session *session = data;
 
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(reasons); i++) {
-		struct unnamed_dso unnamed = {
-			.reason = reasons[i / 2].reason, .is_kernel = i % 2,
-		};
-		char *file, others[32] = "";
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		const u32 bit = BIT(2 * i + is_kernel);
+		char *file;
 
-		machine__for_each_dso(&session->session->machines.host, find_unnamed, &unnamed);
-		if (!unnamed.first)
+		if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND ||
+		    *dso__load_errno(dso) != reasons[i].reason || session->noted & bit)
 			continue;
-		if (unnamed.others)
-			scnprintf(others, sizeof(others), " (like %u more)", unnamed.others);
-		file = function_text__printable(dso__long_name(unnamed.first));
-		fn_warn("%s: %s%s %s, so its functions are addresses: %s", session->name,
-			file ?: "a file", others, reasons[i / 2].text, unnamed.is_kernel ?
+		session->noted |= bit;
+		file = function_text__printable(dso__long_name(dso));
+		fn_warn("%s: %s %s, so its functions are addresses (others may be, too): %s",
+			session->name, file ?: "a file", reasons[i].text, is_kernel ?
 			"name its symbols with --kallsyms or --vmlinux" :
 			"name the folder of the recorded files with --symfs");
 		free(file);
 	}
+	return 0;
 }
 
 const char *fn_options__filter(const struct fn_options *options)
@@ -1909,7 +1823,7 @@ static int end_session(struct fn_session *session)
 
 	note_ignored(session);
 	note_turns(session);
-	note_unnamed(session);
+	machine__for_each_dso(&session->session->machines.host, note_unnamed, session);
 	note_operations(session);
 	fn_paths__describe(session->paths, text, sizeof(text));
 	if (*text)

@@ -20,46 +20,19 @@
 #include "functions.h"
 
 #define RECENT_BITS	6
+#define TIMES		(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 
 /* A stream that begins with the recording has counted less than this before its first sample. */
 #define MOST_BEFORE_SAMPLE	1000000
 
-/* An event on a CPU, or in a thread. */
-struct fn_counter {
-	u64 id;
-	struct fn_counter *leader;	/* of its group, maybe itself; NULL: not known */
-	u64 throttled;			/* the last record of it, or in a leader's group */
-	bool is_still;			/* it is throttled, while its leader samples */
-	u32 thread;			/* with which it ends, if that was throttled; else 0 */
-	unsigned int nr_still;		/* number of members that are */
-};
-
-/* The times of an event in a thread so far. */
-struct times {
-	const void *owner;
-	u64 id, thread;
-	u64 values[2];
-};
-
 struct fn_streams {
-	struct hashmap *counters, *streams, *times;
-	struct hashmap *ends;		/* when each thread has ended, once an event is throttled */
+	struct hashmap *streams;
+	struct hashmap *throttles;	/* by id: see throttle_of() */
 	struct fn_stream *recent[1 << RECENT_BITS];
 	u64 now;			/* counts samples and ends of threads: their order */
 	u64 lost;
 	u64 looked;			/* when idle streams were last searched */
-	bool has_throttled;
 };
-
-static size_t hash_counter(long key, void *ctx __maybe_unused)
-{
-	return ((const struct fn_counter *)key)->id;
-}
-
-static bool equal_counters(long key1, long key2, void *ctx __maybe_unused)
-{
-	return ((const struct fn_counter *)key1)->id == ((const struct fn_counter *)key2)->id;
-}
 
 static size_t hash_stream(long key, void *ctx __maybe_unused)
 {
@@ -80,26 +53,12 @@ static bool equal_streams(long key1, long key2, void *ctx __maybe_unused)
 	return is_stream((const struct fn_stream *)key1, b->owner, b->id, b->thread);
 }
 
-static size_t hash_times(long key, void *ctx __maybe_unused)
-{
-	const struct times *times = (const struct times *)key;
-
-	return times->id * 31 + times->thread;
-}
-
-static bool equal_times(long key1, long key2, void *ctx __maybe_unused)
-{
-	const struct times *a = (const struct times *)key1, *b = (const struct times *)key2;
-
-	return a->id == b->id && a->thread == b->thread && a->owner == b->owner;
-}
-
-static size_t hash_thread(long key, void *ctx __maybe_unused)
+static size_t hash_id(long key, void *ctx __maybe_unused)
 {
 	return key;
 }
 
-static bool equal_threads(long key1, long key2, void *ctx __maybe_unused)
+static bool equal_ids(long key1, long key2, void *ctx __maybe_unused)
 {
 	return key1 == key2;
 }
@@ -110,12 +69,9 @@ struct fn_streams *fn_streams__new(void)
 
 	if (!streams)
 		return NULL;
-	streams->counters = hashmap__new(hash_counter, equal_counters, NULL);
 	streams->streams = hashmap__new(hash_stream, equal_streams, NULL);
-	streams->times = hashmap__new(hash_times, equal_times, NULL);
-	streams->ends = hashmap__new(hash_thread, equal_threads, NULL);
-	if (IS_ERR(streams->counters) || IS_ERR(streams->streams) || IS_ERR(streams->times) ||
-	    IS_ERR(streams->ends)) {
+	streams->throttles = hashmap__new(hash_id, equal_ids, NULL);
+	if (IS_ERR(streams->streams) || IS_ERR(streams->throttles)) {
 		fn_streams__delete(streams);
 		return NULL;
 	}
@@ -129,77 +85,20 @@ static void delete_stream(struct fn_stream *stream)
 	free(stream);
 }
 
-static void delete_values(struct hashmap *map, void (*delete)(void *value))
+void fn_streams__delete(struct fn_streams *streams)
 {
 	struct hashmap_entry *entry;
 	size_t bucket;
 
-	if (IS_ERR_OR_NULL(map))
-		return;
-	hashmap__for_each_entry(map, entry, bucket)
-		delete(entry->pvalue);
-	hashmap__free(map);
-}
-
-static void delete_stream_value(void *value)
-{
-	delete_stream(value);
-}
-
-void fn_streams__delete(struct fn_streams *streams)
-{
 	if (!streams)
 		return;
-	delete_values(streams->streams, delete_stream_value);
-	delete_values(streams->counters, free);
-	delete_values(streams->times, free);
-	hashmap__free(streams->ends);
+	if (!IS_ERR_OR_NULL(streams->streams)) {
+		hashmap__for_each_entry(streams->streams, entry, bucket)
+			delete_stream(entry->pvalue);
+	}
+	hashmap__free(streams->streams);
+	hashmap__free(streams->throttles);
 	free(streams);
-}
-
-static struct fn_counter *find_counter(const struct fn_streams *streams, u64 id)
-{
-	struct fn_counter key = { .id = id }, *counter;
-
-	return hashmap__find(streams->counters, &key, &counter) ? counter : NULL;
-}
-
-static struct fn_counter *findnew_counter(struct fn_streams *streams, u64 id)
-{
-	struct fn_counter *counter = find_counter(streams, id);
-
-	if (counter)
-		return counter;
-	counter = zalloc(sizeof(*counter));
-	if (!counter)
-		return NULL;
-	counter->id = id;
-	if (hashmap__add(streams->counters, counter, counter)) {
-		free(counter);
-		return NULL;
-	}
-	return counter;
-}
-
-static void set_still(struct fn_counter *counter, bool is_still)
-{
-	if (counter->leader) {
-		/* A leader that stands still has no samples. */
-		is_still &= counter->leader != counter;
-		counter->leader->nr_still += is_still - counter->is_still;
-	}
-	counter->is_still = is_still;
-}
-
-static void join_group(struct fn_counter *counter, struct fn_counter *leader)
-{
-	bool is_still = counter->is_still;
-
-	if (counter->leader == leader)
-		return;
-	set_still(counter, false);
-	counter->leader = leader;
-	set_still(counter, is_still);
 }
 
 /* A new stream has not seen a sample. */
@@ -224,12 +123,10 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 	stream->thread = thread;
 	stream->owner = owner;
 	stream->sampler = sampler;
-	stream->leader = findnew_counter(streams, id);
-	if (!stream->leader || hashmap__add(streams->streams, stream, stream)) {
+	if (hashmap__add(streams->streams, stream, stream)) {
 		free(stream);
 		return NULL;
 	}
-	join_group(stream->leader, stream->leader);
 	return stream;
 }
 
@@ -277,12 +174,10 @@ static u64 find_sampler_id(struct evlist *evlist, const union perf_event *event,
 }
 
 /* Returns the number of a member, -ENOENT if the id is of no event of the group, or -ESRCH. */
-static int find_member(struct fn_streams *streams, struct fn_stream *stream, struct evlist *evlist,
-		       u64 id)
+static int find_member(struct fn_stream *stream, struct evlist *evlist, u64 id)
 {
 	struct evsel *evsel = evlist__id2evsel_strict(evlist, id);
 	const struct fn_evsel *own = evsel ? evsel->priv : NULL;
-	struct fn_counter *counter;
 
 	if (!evsel)
 		return -ENOENT;
@@ -296,18 +191,12 @@ static int find_member(struct fn_streams *streams, struct fn_stream *stream, str
 		return own->member;
 	stream->ids[own->member] = id;
 	stream->last[own->member] = 0;
-	counter = findnew_counter(streams, id);
-	if (!counter)
-		return -ENOMEM;
-	/* In a damaged file, it may lead another group. */
-	if (counter->leader != counter)
-		join_group(counter, stream->leader);
 	return own->member;
 }
 
 /* Sets what each member has counted; others stay as after the last sample. */
-static int read_values(struct fn_streams *streams, struct fn_stream *stream, struct evlist *evlist,
-		       u64 read_format, struct perf_sample *sample)
+static int read_values(struct fn_stream *stream, struct evlist *evlist, u64 read_format,
+		       struct perf_sample *sample)
 {
 	struct sample_read_value *v = sample->read.group.values;
 	const unsigned int nr = stream->sampler->nr;
@@ -316,7 +205,7 @@ static int read_values(struct fn_streams *streams, struct fn_stream *stream, str
 	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
 		/* Most samples have all events, in their order. */
 		if (member >= nr || !v->id || stream->ids[member] != v->id) {
-			int found = find_member(streams, stream, evlist, v->id);
+			int found = find_member(stream, evlist, v->id);
 
 			if (found == -ENOENT)
 				continue;
@@ -339,24 +228,34 @@ static void note_first(struct fn_stream *stream, const struct fn_sample *sample)
 		memcpy(stream->before, stream->counted, stream->sampler->nr * sizeof(u64));
 }
 
-/*
- * Returns true if a member is throttled and the leader is not. If a member has counted since then,
- * the record of the end was lost. If its thread has ended, no record says so.
- */
-static noinline bool has_still_member(const struct fn_streams *streams,
-				      const struct fn_stream *stream)
+/* The last record of throttling of an id: when, whether it ends with a thread, and begins. */
+static long throttle_of(u64 now, bool inherits, bool begins)
 {
-	for (unsigned int i = 0; i < stream->sampler->nr; i++) {
-		struct fn_counter *counter = find_counter(streams, stream->ids[i]);
-		unsigned long end;
+	return now << 2 | inherits << 1 | begins;
+}
 
-		if (counter &&
-		    ((stream->counts[i] && counter->throttled < stream->seen) ||
-		     (counter->thread && hashmap__find(streams->ends, counter->thread, &end) &&
-		      end > counter->throttled)))
-			set_still(counter, false);
+/*
+ * Returns true if an event of a group was throttled since the last sample, or still is, while the
+ * leader is not: a leader that stands still has no samples. If the event has counted since then,
+ * the record of the end was lost.
+ */
+static noinline bool is_throttled(const struct fn_streams *streams, const struct fn_stream *stream)
+{
+	bool found = false;
+	long throttle;
+
+	for (unsigned int i = 0; i < stream->sampler->nr; i++) {
+		if (!hashmap__find(streams->throttles, stream->ids[i], &throttle))
+			continue;
+		if ((u64)throttle >> 2 >= stream->seen)
+			found = true;
+		else if (i && throttle & 1 && stream->counts[i])
+			hashmap__update(streams->throttles, stream->ids[i], throttle & ~1, NULL,
+					NULL);
+		else if (i && throttle & 1)
+			found = true;
 	}
-	return stream->leader->nr_still;
+	return found;
 }
 
 /*
@@ -394,7 +293,7 @@ static int read_one(struct fn_stream *stream, struct fn_sample *sample)
 	return 0;
 }
 
-static int read_group(struct fn_streams *streams, struct fn_stream *stream, struct evlist *evlist,
+static int read_group(struct fn_stream *stream, struct evlist *evlist,
 		      const union perf_event *event, struct fn_sample *sample)
 {
 	const u64 read_format = sample->evsel->core.attr.read_format;
@@ -407,7 +306,7 @@ static int read_group(struct fn_streams *streams, struct fn_stream *stream, stru
 		return -EINVAL;
 	if (sample->is_outside)
 		memcpy(counted, stream->counted, size);
-	err = read_values(streams, stream, evlist, read_format, sample->sample);
+	err = read_values(stream, evlist, read_format, sample->sample);
 	if (err)
 		return err;
 	/* What was counted outside of the spans of time is not to be sampled. */
@@ -425,12 +324,25 @@ static int read_group(struct fn_streams *streams, struct fn_stream *stream, stru
 	return 0;
 }
 
+/* Adds the times in which an event was to count in a stream, and has counted, to those of all. */
+static void add_times(struct fn_stream *stream, u64 enabled, u64 running, double times[2])
+{
+	/* A time below the one before belongs to a new thread. */
+	if (enabled < stream->times[0] || running < stream->times[1])
+		memset(stream->times, 0, sizeof(stream->times));
+	times[0] += enabled - stream->times[0];
+	times[1] += running - stream->times[1];
+	stream->times[0] = enabled;
+	stream->times[1] = running;
+}
+
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 		     const union perf_event *event, struct fn_sample *sample)
 {
 	struct fn_sampler *sampler = sample->own->sampler;
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
 	const bool inherits = sampler ? sampler->inherits : attr->inherit;
+	const struct sample_read *read = &sample->sample->read;
 	struct fn_stream *stream;
 	u8 *place;
 	int err;
@@ -447,12 +359,13 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 	*place += *place < 2;
 	if (!sampler)
 		return 0;
-	err = attr->read_format & PERF_FORMAT_GROUP ?
-	      read_group(streams, stream, evlist, event, sample) : read_one(stream, sample);
+	if ((attr->read_format & TIMES) == TIMES)
+		add_times(stream, read->time_enabled, read->time_running, sampler->times);
+	err = attr->read_format & PERF_FORMAT_GROUP ? read_group(stream, evlist, event, sample) :
+						      read_one(stream, sample);
 	/* Members may have counted while the leader was throttled. */
 	sample->is_broken = stream->seen <= streams->lost ||
-			    stream->seen <= stream->leader->throttled ||
-			    (stream->leader->nr_still && has_still_member(streams, stream));
+			    (hashmap__size(streams->throttles) && is_throttled(streams, stream));
 	return err;
 }
 
@@ -463,27 +376,22 @@ void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream)
 }
 
 /* This affects all threads of the group, because the record may name another thread. */
-int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 thread, bool begins)
+int fn_streams__throttle(struct fn_streams *streams, u64 id, bool inherits, bool begins)
 {
-	struct fn_counter *counter = findnew_counter(streams, id);
-
-	if (!counter)
-		return -ENOMEM;
-	streams->has_throttled = true;
-	counter->throttled = streams->now;
-	counter->thread = thread;
-	if (counter->leader)
-		counter->leader->throttled = streams->now;
-	set_still(counter, begins);
-	return 0;
+	return hashmap__set(streams->throttles, id, throttle_of(streams->now, inherits, begins),
+			    NULL, NULL);
 }
 
-int fn_streams__end_thread(struct fn_streams *streams, u32 thread)
+/* No record says that an inherited event ends with its thread while it stands still. */
+void fn_streams__end_thread(struct fn_streams *streams)
 {
-	if (!streams->has_throttled)
-		return 0;
-	streams->now++;
-	return hashmap__set(streams->ends, thread, (unsigned long)streams->now, NULL, NULL);
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	hashmap__for_each_entry(streams->throttles, entry, bucket) {
+		if (entry->value & 2)
+			entry->value &= ~1;
+	}
 }
 
 void fn_streams__lose(struct fn_streams *streams)
@@ -562,29 +470,14 @@ int fn_streams__count(struct fn_streams *streams)
 	       fn_streams__for_each(streams, count_stream, NULL);
 }
 
-int fn_streams__add_times(struct fn_streams *streams, const void *owner, u64 id, u64 thread,
-			  u64 enabled, u64 running, double times[2])
+int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
+			   u64 enabled, u64 running)
 {
-	const struct times key = { .owner = owner, .id = id, .thread = thread };
-	const u64 values[] = { enabled, running };
-	struct times *last;
+	struct fn_evsel *own = evsel->priv;
+	struct fn_stream *stream = findnew_stream(streams, NULL, evsel, id, thread);
 
-	if (!hashmap__find(streams->times, &key, &last)) {
-		last = malloc(sizeof(*last));
-		if (!last)
-			return -ENOMEM;
-		*last = key;
-		if (hashmap__add(streams->times, last, last)) {
-			free(last);
-			return -ENOMEM;
-		}
-	}
-	/* A time below the one before belongs to a new thread. */
-	if (enabled < last->values[0] || running < last->values[1])
-		*last = key;
-	for (int i = 0; i < 2; i++) {
-		times[i] += values[i] - last->values[i];
-		last->values[i] = values[i];
-	}
+	if (!stream)
+		return -ENOMEM;
+	add_times(stream, enabled, running, own->times);
 	return 0;
 }

@@ -299,7 +299,7 @@ struct reader {
 	struct fn_table *table;
 	struct fn_set *set;		/* at hand */
 	u64 even[MOST_GROUPS];		/* by set: the number of another one, from 1 */
-	unsigned int nr_groups;
+	unsigned int nr_groups, nr;	/* of the line */
 };
 
 static void read_row(struct reader *reader)
@@ -487,14 +487,15 @@ static const char *refuse(const char *line)
 	return version > SUMS_VERSION ? "these are sums of a newer perf: use that one" : NULL;
 }
 
-static const char *read_lines(struct reader *reader, FILE *fp, char **line, unsigned int *nr)
+/* Returns why the file cannot be read, NULL if no reason but the error of a line is known. */
+static const char *read_lines(struct reader *reader, FILE *fp, char **line)
 {
 	size_t allocated = 0;
 	const char *reason = getline(line, &allocated, fp) < 0 ? refuse("") : refuse(*line);
-	bool has_ended = false;
 
-	for (*nr = 2; !reason && !has_ended && !reader->line.err; ++*nr) {
+	for (reader->nr = 2; !reason; reader->nr++) {
 		const ssize_t length = getline(line, &allocated, fp);
+		bool is_last = false;
 
 		if (length <= 0 || (*line)[length - 1] != '\n')
 			return "the sums file is cut short: write it again";
@@ -503,10 +504,12 @@ static const char *read_lines(struct reader *reader, FILE *fp, char **line, unsi
 		if (strlen(*line) < (size_t)length - 1)
 			fail(&reader->line, -EINVAL);
 		else
-			has_ended = read_line(reader, *line);
+			is_last = read_line(reader, *line);
+		if (is_last && getc(fp) != EOF)
+			fail(&reader->line, -EINVAL);
+		if (is_last || reader->line.err)
+			break;
 	}
-	if (has_ended && getline(line, &allocated, fp) >= 0)
-		fail(&reader->line, -EINVAL);
 	return reason;
 }
 
@@ -515,13 +518,12 @@ int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size
 	struct reader *reader = zalloc(sizeof(*reader));
 	const char *reason = NULL;
 	char *line = NULL;
-	unsigned int nr;
 	int err = -ENOMEM;
 
 	scnprintf(table->by, sizeof(table->by), "%s", fn_key__name(FN_BY_SYMBOL));
 	if (reader) {
 		reader->table = table;
-		reason = read_lines(reader, fp, &line, &nr);
+		reason = read_lines(reader, fp, &line);
 		err = reason ? -EINVAL : reader->line.err ?: fn_table__settle(table);
 	}
 	if (reason)
@@ -532,7 +534,8 @@ int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size
 		scnprintf(msg, size, "it has more than %d groups or CPUs: add up fewer files",
 			  MOST_GROUPS);
 	else if (err)
-		scnprintf(msg, size, "line %u is damaged: write the file again with --sums", nr - 1);
+		scnprintf(msg, size, "line %u is damaged: write the file again with --sums",
+			  reader->nr);
 	free(reader);
 	free(line);
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes names from files safe for a terminal and for JSON, reads numbers, prints errors. */
+/* Makes names from files safe for a terminal and for JSON and reads numbers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +7,9 @@
 #include <linux/ctype.h>
 #include <linux/types.h>
 
-#include "../debug.h"
 #include "text.h"
 
-/**
- * function_text__character - look at the first character of a text
- * @text: the text, not empty
- * @is_control: set to whether a terminal may obey the character
- *
- * Return: its length in bytes, 0 if the text does not begin with UTF-8.
- */
+/* Returns the length of the first character in bytes, 0 if it is not UTF-8. */
 int function_text__character(const char *text, bool *is_control)
 {
 	const u8 *c = (const u8 *)text;
@@ -37,12 +30,7 @@ int function_text__character(const char *text, bool *is_control)
 	return length;
 }
 
-/**
- * function_text__width - count characters in UTF-8, for columns to be straight
- * @text: the text
- *
- * Return: number of columns of a terminal.
- */
+/* Returns the number of characters. */
 int function_text__width(const char *text)
 {
 	int width = 0;
@@ -52,12 +40,9 @@ int function_text__width(const char *text)
 	return width;
 }
 
-/**
- * function_text__printable - escape the control characters of a text
- * @text: the text
- *
- * Return: a copy, where \xNN stands for each byte of a control character and for
- * each byte that is not UTF-8; NULL without memory.
+/*
+ * Returns a copy, where \xNN stands for each byte of a control character and for each byte that is
+ * not UTF-8.
  */
 char *function_text__printable(const char *text)
 {
@@ -80,12 +65,6 @@ char *function_text__printable(const char *text)
 	return copy;
 }
 
-/**
- * function_text__lower - convert a text to lower case
- * @text: the text
- *
- * Return: a copy, NULL without memory.
- */
 char *function_text__lower(const char *text)
 {
 	char *lower = strdup(text);
@@ -95,12 +74,6 @@ char *function_text__lower(const char *text)
 	return lower;
 }
 
-/**
- * function_text__base_name - find the name of a file in its path
- * @path: the path
- *
- * Return: what follows the last slash, or all if there is none.
- */
 const char *function_text__base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -108,14 +81,7 @@ const char *function_text__base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/**
- * function_text__u64 - read a number
- * @str: its digits, without a sign, and nothing else
- * @base: 10 or 16
- * @value: set to the number
- *
- * Return: 0, or -EINVAL.
- */
+/* Reads digits, without a sign, and nothing else. */
 int function_text__u64(const char *str, int base, u64 *value)
 {
 	char *end;
@@ -125,24 +91,4 @@ int function_text__u64(const char *str, int base, u64 *value)
 	errno = 0;
 	*value = strtoull(str, &end, base);
 	return errno || *end ? -EINVAL : 0;
-}
-
-/**
- * function_error - print an error
- * @what: the file that it is about, or what failed
- * @reason: the cause, and what to do
- */
-void function_error(const char *what, const char *reason)
-{
-	pr_err("perf functions: %s: %s\n", what, reason);
-}
-
-/**
- * function_error_of_output - print that the output takes no table
- * @err: the cause, a number of errno
- */
-void function_error_of_output(int err)
-{
-	pr_err("perf functions: cannot write the table: %s: send the output elsewhere\n",
-	       strerror(err));
 }

@@ -14,7 +14,4 @@ char *function_text__lower(const char *text);
 const char *function_text__base_name(const char *path);
 int function_text__u64(const char *str, int base, u64 *value);
 
-void function_error(const char *what, const char *reason);
-void function_error_of_output(int err);
-
 #endif /* __PERF_FUNCTIONS_TEXT_H */

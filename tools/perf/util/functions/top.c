@@ -432,21 +432,25 @@ static void print(struct fn_top *top, bool has_news)
 		top->err = top->err ?: -ENOMEM;
 }
 
+static void cannot_write(struct fn_top *top, int err)
+{
+	fn_err("cannot write the table: %s: send the output elsewhere", strerror(err));
+	top->err = -err;
+	zfree(&top->text);
+}
+
 /* Writes a part that a pipe takes at once, so that signals are seen even if nobody reads. */
 static void write_part(struct fn_top *top)
 {
 	size_t left = strlen(top->rest);
 	ssize_t written = write(STDOUT_FILENO, top->rest, min_t(size_t, left, PIPE_BUF));
 
-	if (written < 0 && errno != EINTR) {
-		top->err = -errno;
-		function_error_of_output(errno);
-		left = 0;
-	} else if (written > 0) {
-		top->rest += written;
-		left -= written;
-	}
-	if (!left)
+	if (written < 0 && errno != EINTR)
+		cannot_write(top, errno);
+	if (written <= 0)
+		return;
+	top->rest += written;
+	if ((size_t)written == left)
 		zfree(&top->text);
 }
 
@@ -691,9 +695,7 @@ static int keep_time(struct fn_top *top)
 		end_child(top, SIGKILL);
 		if (!top->text)
 			return -1;
-		top->err = -ETIMEDOUT;
-		function_error_of_output(ETIMEDOUT);
-		zfree(&top->text);
+		cannot_write(top, ETIMEDOUT);
 		return 0;
 	}
 	if (now >= top->next_word)

@@ -300,7 +300,7 @@ TEST_F(event, window_ends_in_excluded_mode)
 	struct sample *sample;
 
 	self->attr.exclude_kernel = 1;
-	self->attr.alternative_sample_period = SHORTEST;
+	self->attr.alternative_sample_period = LONG / 4;
 	start(_metadata, self);
 	for (int i = 0; i < 10 && !variant->happen; i++) {
 		/* A window begins. */
