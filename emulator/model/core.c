@@ -121,6 +121,8 @@ static void count(struct core *core, enum core_event event, uint64_t n)
 static void record(struct core *core, void *insn, enum core_event event, uint64_t n)
 {
 	count(core, event, n);
+	if (G_UNLIKELY(insn == core->followed))
+		core->events[event] += n;
 	core_record(core->context, insn, event, n);
 }
 
@@ -160,6 +162,12 @@ static uint64_t lookup(struct core *core, void *insn, struct cache *l1, enum cor
 		return core->config->l2_latency;
 	record(core, insn, L2D_CACHE_REFILL, 1);
 	return core->config->memory_latency;
+}
+
+void core_follow(struct core *core, void *insn)
+{
+	core->followed = insn;
+	memset(core->events, 0, sizeof(core->events));
 }
 
 void core_execute(struct core *core, uint64_t instructions)

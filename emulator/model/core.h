@@ -90,6 +90,8 @@ struct core_counts {
  * @cycles: its time: instructions and stalls
  * @drained: when the store buffer is empty
  * @fetched: the line that instructions come from
+ * @followed: the instruction whose events are counted on their own, or NULL
+ * @events: these counts
  */
 struct core {
 	const struct core_config *config;
@@ -99,6 +101,8 @@ struct core {
 	uint64_t space, cycles, drained, fetched;
 	struct cache l1i, l1d, l2, itlb, dtlb;
 	struct predictor predictor;
+	void *followed;
+	uint64_t events[NR_CORE_EVENTS];
 };
 
 /**
@@ -124,6 +128,9 @@ void core_destroy(struct core *core);
  * BR_RETIRED and BR_RETURN_RETIRED, nor STALL, the sum of two others.
  */
 void core_record(void *context, void *insn, enum core_event event, uint64_t n);
+
+/* Count the events of the next execution of @insn on their own; NULL ends that. */
+void core_follow(struct core *core, void *insn);
 
 /* Count @instructions that the core begins to execute. */
 void core_execute(struct core *core, uint64_t instructions);

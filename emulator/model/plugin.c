@@ -37,10 +37,13 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
  * struct board - what a processor and QEMU tell each other
  * @counts: what the PMU counts
  * @branches_wanted: the guest records branches
+ * @operations_wanted: the guest samples operations of users (bit 0), of the kernel (bit 1)
+ * @operations_left: how many are left to the next one
  */
 struct board {
 	struct core_counts counts;
-	uint64_t branches_wanted;
+	uint64_t branches_wanted, operations_wanted;
+	int64_t operations_left;
 };
 
 /**
@@ -50,6 +53,7 @@ struct board {
  * @others: cycles that other cores have executed here, less those of @core elsewhere
  * @board: what it shares with QEMU
  * @block: what it executes
+ * @operation: an operation of @block that is followed, if @core follows one
  * @image: whose instructions these are
  * @thread: as the kernel numbers it
  * @space: its page table
@@ -62,6 +66,7 @@ struct vcpu {
 	uint64_t others;
 	struct board *board;
 	struct block *block;
+	struct qemu_plugin_operation operation;
 	struct image *image;
 	uint32_t thread;
 	uint64_t space;
@@ -177,6 +182,67 @@ static G_NO_INLINE void record_end(struct vcpu *vcpu, struct block *block, uint6
 		record_branch(vcpu, kinds[last->kind], last->pc, next, missed);
 }
 
+static bool samples_operations(const struct vcpu *vcpu, const struct block *block)
+{
+	return vcpu->board->operations_wanted & 1 << is_kernel(block->pc);
+}
+
+/* @block begins: follow its operation that takes the count to 0. */
+static G_NO_INLINE void count_operations(struct vcpu *vcpu, struct block *block)
+{
+	int64_t left = vcpu->board->operations_left;
+
+	vcpu->board->operations_left -= block->n;
+	if (left <= 0 || left > block->n)
+		return;
+	vcpu->operation = (struct qemu_plugin_operation){.pc = block->pc + (left - 1) * 4};
+	core_follow(vcpu->core, &block->insns[left - 1]);
+}
+
+/*
+ * The operation of @block that is followed has ended; if it is a branch, perhaps a @missed one,
+ * then @next is executed. What the core waits for before an instruction, to fetch it, is not of
+ * that instruction.
+ */
+static G_NO_INLINE void end_operation(struct vcpu *vcpu, struct block *block, uint64_t next,
+				      bool missed)
+{
+	static const struct {
+		enum core_event event;
+		enum qemu_plugin_operation_flags flag;
+	} flags[] = {
+		{L1D_CACHE_REFILL, QEMU_PLUGIN_OPERATION_L1D_MISS},
+		{L1D_TLB_REFILL, QEMU_PLUGIN_OPERATION_TLB_MISS},
+		{L2D_CACHE, QEMU_PLUGIN_OPERATION_LLC_ACCESS},
+		{L2D_CACHE_REFILL, QEMU_PLUGIN_OPERATION_LLC_MISS},
+	};
+	struct qemu_plugin_operation *operation = &vcpu->operation;
+	struct insn *insn = vcpu->core->followed;
+	uint64_t *events = vcpu->core->events;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(flags); i++)
+		if (events[flags[i].event])
+			operation->flags |= flags[i].flag;
+	if (insn->accesses_simd)
+		operation->flags |= QEMU_PLUGIN_OPERATION_SIMD_FP;
+	if (is_branch(insn->kind) || insn->kind == INSN_EXCEPTION_RETURN) {
+		operation->address = next;
+		operation->flags = QEMU_PLUGIN_OPERATION_BRANCH;
+		if (insn->kind == INSN_CONDITIONAL)
+			operation->flags |= QEMU_PLUGIN_OPERATION_CONDITIONAL;
+		else if (insn->kind != INSN_DIRECT && insn->kind != INSN_CALL)
+			operation->flags |= QEMU_PLUGIN_OPERATION_INDIRECT;
+		if (insn->kind == INSN_CONDITIONAL && next != block->target)
+			operation->flags |= QEMU_PLUGIN_OPERATION_NOT_TAKEN;
+		if (missed)
+			operation->flags |= QEMU_PLUGIN_OPERATION_MISPREDICTED;
+	}
+	operation->latency = 1 + events[STALL_BACKEND];
+	operation->translation_latency = events[L1D_TLB_REFILL] * config.walk_latency;
+	core_follow(vcpu->core, NULL);
+	qemu_plugin_record_operation(vcpu - vcpus, operation);
+}
+
 /* @block has ended, and @next is executed then. Returns whether it ends with a missed branch. */
 static bool leave_block(struct vcpu *vcpu, struct block *block, uint64_t next)
 {
@@ -186,6 +252,8 @@ static bool leave_block(struct vcpu *vcpu, struct block *block, uint64_t next)
 
 	if (G_UNLIKELY(vcpu->board->branches_wanted))
 		record_end(vcpu, block, next, missed);
+	if (G_UNLIKELY(vcpu->core->followed))
+		end_operation(vcpu, block, next, missed);
 	return missed;
 }
 
@@ -201,6 +269,13 @@ static void cut_block(struct vcpu *vcpu, struct block *block, uint64_t executed)
 {
 	truth_abort(vcpu->image, block, executed);
 	vcpu->core->cycles -= block->n - executed;
+	if (samples_operations(vcpu, block))
+		vcpu->board->operations_left += block->n - executed;
+	if (vcpu->core->followed) {
+		if (vcpu->operation.pc < block->pc + executed * 4)
+			end_operation(vcpu, block, 0, false);
+		core_follow(vcpu->core, NULL);
+	}
 }
 
 static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
@@ -212,6 +287,9 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 	core_execute(vcpu->core, block->n);
 	for (uint64_t i = 0; i < block->n; i += (LINE - (pc + i * 4) % LINE) / 4)
 		cycles += core_fetch(vcpu->core, &block->insns[i], pc + i * 4);
+	/* from now on events are those of data */
+	if (G_UNLIKELY(samples_operations(vcpu, block)))
+		count_operations(vcpu, block);
 	return cycles;
 }
 
@@ -335,6 +413,12 @@ static void access_memory(unsigned int index, qemu_plugin_meminfo_t info, uint64
 
 	if (address % LINE > LINE - MAX_ACCESS)
 		size <<= qemu_plugin_mem_size_shift(info);
+	if (G_UNLIKELY(insn == vcpu->core->followed)) {
+		if (!vcpu->operation.flags)
+			vcpu->operation.address = address;
+		vcpu->operation.flags |= store ? QEMU_PLUGIN_OPERATION_STORE :
+						 QEMU_PLUGIN_OPERATION_LOAD;
+	}
 	insn = accessing(vcpu, insn);
 	finish(index, vcpu, core_access(vcpu->core, insn, address, size, store));
 }
@@ -552,12 +636,16 @@ static bool parse_argument(const char *argument)
 	return !wrong;
 }
 
-/* Gives the guest's PMU its events, and its branch records. */
+/* Gives the guest's PMU its events, its branch records, and operations. */
 static bool provide_pmu(qemu_plugin_id_t id)
 {
 	qemu_plugin_u64 wanted = {boards, offsetof(struct board, branches_wanted)};
+	qemu_plugin_u64 levels = {boards, offsetof(struct board, operations_wanted)};
+	qemu_plugin_u64 left = {boards, offsetof(struct board, operations_left)};
 
 	if (nr_records && !qemu_plugin_register_branch_records(id, nr_records, wanted))
+		return false;
+	if (!qemu_plugin_register_operations(id, levels, left))
 		return false;
 	for (enum core_event event = 0; event < NR_CORE_EVENTS; event++) {
 		qemu_plugin_u64 count = {boards, offsetof(struct board, counts.count[event])};

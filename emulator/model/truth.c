@@ -64,6 +64,7 @@ struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n)
 		insn->pc = pc + i * 4;
 		insn->kind = a64_decode(words[i], insn->pc, &block->target);
 		insn->accesses_memory = a64_accesses_memory(words[i]);
+		insn->accesses_simd = insn->accesses_memory && words[i] & 1 << 26;
 		block->branch = is_branch(insn->kind) ? insn->kind : INSN_OTHER;
 	}
 	g_hash_table_insert(all_blocks, key, block);

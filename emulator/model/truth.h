@@ -20,6 +20,7 @@
  * @pc: its address
  * @kind: what it is to the model
  * @accesses_memory: it loads or stores
+ * @accesses_simd: registers of vectors or floating point numbers
  *
  * The first two are there to be fast: few instructions change their image often.
  */
@@ -28,7 +29,7 @@ struct insn {
 	uint64_t *events;
 	uint64_t pc;
 	enum insn_kind kind;
-	bool accesses_memory;
+	bool accesses_memory, accesses_simd;
 };
 
 /**
