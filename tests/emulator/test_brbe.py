@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tests.harness import code, perfdata
 from tests.harness.env import BASE, CHECK, PERF, TOP, in_guest, must, native
-from tests.harness.tables import flat
 from tests.harness.predictor import Gshare
+from tests.harness.tables import flat
 
 MACHINES = "arm64 emulator"
 MINUTES = 2

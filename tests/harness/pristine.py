@@ -223,4 +223,6 @@ def build_perf(arch: str = "") -> None:
     """The work tree's perf, for this machine or for an emulated one."""
     folder = GUEST_PERF if arch else HOST_PERF
     inherit(BUILD / folder.name, folder, WALK)
+    # what is built before fixdep is not built again when a header has changed
+    shutil.rmtree(folder / "libperf", ignore_errors=True)
     must(TOP / "scripts/build.sh", "perf", WALK, folder, *[arch] if arch else [])

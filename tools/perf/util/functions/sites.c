@@ -56,7 +56,7 @@ static int branch_of(u32 code)
 	return (code & 0xfc000000) == 0x14000000 ? (int)(code << 6) >> 6 : 0;	/* b */
 }
 
-/* Whether a loop, without a call, goes back to an address or at most @distance instructions before. */
+/* Whether a loop without a call goes back to an address, or up to @distance instructions before. */
 static bool is_in_loop(struct dso *dso, struct machine *machine, const char *arch, u64 address,
 		       u64 end, unsigned int distance)
 {
