@@ -403,6 +403,7 @@ static void do_open(void)
 	slot->pid = pid;
 	slot->cpu = cpu;
 	slot->leader = group == -1;
+	slot->redirected = flags & PERF_FLAG_FD_OUTPUT;
 	slot->longs[slot->nr_longs++] = attr.sample_period;
 	slot->alternates = attr.alternative_sample_period;
 	alternating += slot->alternates;
@@ -508,7 +509,10 @@ static void drain(struct slot *slot)
 		memcpy(&header, (char *)page + page->data_offset + tail % page->data_size,
 		       sizeof(header));
 		if (header.size < sizeof(header) || header.size % 8 || header.size > head - tail) {
-			violation("size of a record", &slot->attr, head - tail, header.size);
+			/* Reading may cause a page fault, which is an event and may overwrite. */
+			if (__atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) == head)
+				violation("size of a record", &slot->attr, head - tail,
+					  header.size);
 			break;
 		}
 		for (int i = 0; i < 16 && 8 * i < header.size; i++)

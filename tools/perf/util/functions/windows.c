@@ -326,8 +326,9 @@ static bool are_disturbed(const struct fn_set *set, int y, int x)
 		return false;
 	squares = fn_sums__product(set, all, y, y) - 2 * r * fn_sums__product(set, all, y, x) +
 		  r * r * fn_sums__product(set, all, x, x);
-	return fabs(r - expected) > fmax(MOST_ADDED * expected,
-					 3 * sqrt(fmax(squares, 0) * n / (n - 1)) / all->values[x]);
+	/* Of a rare event, the windows may have none by chance. */
+	squares = fmax(squares * n / (n - 1), expected * all->values[x]);
+	return fabs(r - expected) > fmax(MOST_ADDED * expected, 3 * sqrt(squares) / all->values[x]);
 }
 
 static const char *doubt(const struct fn_row *row, const struct fn_set *set, int y, int x)
