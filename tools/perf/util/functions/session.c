@@ -1116,7 +1116,7 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	if (session->chains)
 		fn_chains__forget(session->chains);
 	if (event->header.type == PERF_RECORD_EXIT)
-		fn_streams__end_thread(session->streams);
+		fn_streams__end_thread(session->streams, event->fork.tid);
 	return machine__process_event(machine, event, sample);
 }
 
@@ -1160,7 +1160,7 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 		return 0;
 	}
 	return fn_streams__throttle(session->streams, event->throttle.id,
-				    evsel && evsel->core.attr.inherit, begins);
+				    evsel && evsel->core.attr.inherit ? sample->tid : 0, begins);
 }
 
 /* Adds numbers, up to the largest one. */
