@@ -1340,9 +1340,14 @@ static int add_columns(struct fn_columns *columns, const char *fields, const cha
 	return err ?: add_count_columns(columns, fields, sort);
 }
 
-/* Sets #: the observations behind the least certain value of each row. */
-static void set_numbers(struct fn_columns *columns)
+/* Sets #: the observations behind the least certain value of each row that is printed. */
+static void set_numbers(struct fn_columns *columns, const char *fields)
 {
+	bool is_chosen = false;
+
+	for (unsigned int j = 1; j < columns->nr; j++)
+		is_chosen |= !columns->columns[j].is_count &&
+			     is_in(fields, columns->columns[j].title);
 	for (size_t i = 0; i < columns->table->nr_rows; i++) {
 		const struct fn_row *row = columns->table->rows[i];
 		struct fn_value *number = fn_columns__value(columns, row, 0);
@@ -1355,7 +1360,8 @@ static void set_numbers(struct fn_columns *columns)
 			double width;
 
 			if (columns->columns[j].is_count || columns->columns[j].value ||
-			    !fn_value__is_defined(value))
+			    !fn_value__is_defined(value) ||
+			    (is_chosen && !is_in(fields, columns->columns[j].title)))
 				continue;
 			width = value->value ? half_width(value) / fabs(value->value) : INFINITY;
 			if (!(width <= widest)) {
@@ -1385,7 +1391,7 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, c
 		return -ENOMEM;
 	for (unsigned int i = 1; i < columns->nr; i++)
 		set_values(columns, i);
-	set_numbers(columns);
+	set_numbers(columns, fields);
 	return 0;
 }
 
