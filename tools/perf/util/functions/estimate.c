@@ -130,6 +130,7 @@ struct pool {
 	double number_y, number_x;	/* of observations */
 	double weight, squares;		/* branch records */
 	unsigned int nr_sets;
+	double copies;			/* how often the sets have counted each event, 0: unknown */
 };
 
 static bool is_of(const struct fn_set *set, const struct fn_source *source)
@@ -149,6 +150,7 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	const double *values;
 
 	pool->nr_sets++;
+	pool->copies = set->events[y].copies;
 	if (!sums)
 		return;
 	values = sums->values;
@@ -175,6 +177,11 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	} else {
 		pool->number += sums->independent;
 	}
+}
+
+static double copies_of(const struct pool *pool)
+{
+	return pool->copies ?: pool->nr_sets;
 }
 
 /* Where two events are in the sets of a source that have both. */
@@ -368,7 +375,7 @@ static bool estimate_count(const struct places *evens, const struct places *leds
 		return false;
 	set_ratio(&rate, 1, &led, led.number);
 	/* Each group has counted it. */
-	count->value = even.y / even.nr_sets * rate.value;
+	count->value = even.y / copies_of(&even) * rate.value;
 	if (rate.value > 0)
 		relative = rate.error / rate.value;
 	count->error = count->value * sqrt(1 / samples + relative * relative);
@@ -1461,9 +1468,9 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 		own = pool_of(table, row, &fn_operations, event, event);
 	/* Each group in which the event samples has counted it. */
 	if (variance)
-		*variance = own.nr_sets ? own.yy / own.nr_sets / own.nr_sets : NAN;
+		*variance = own.nr_sets ? own.yy / copies_of(&own) / copies_of(&own) : NAN;
 	if (own.nr_sets)
-		return own.y / own.nr_sets;
+		return own.y / copies_of(&own);
 	for (int i = 0; fn_sources[i]; i++) {
 		struct places even = find_even(table, fn_sources[i], event);
 		struct places led = find_led(table, fn_sources[i], event);

@@ -96,6 +96,7 @@ struct fn_event {
 	bool is_stretched;	/* it took turns on the counters, and its counts are scaled */
 	bool is_scarce;		/* few samples for the number of new threads */
 	double scale;		/* of its sums by what it has counted in all; 1: none, or unknown */
+	double copies;		/* how often all sets of its source have counted it, 0: unknown */
 };
 
 /* How a group was recorded. Recordings that add up may differ. */
