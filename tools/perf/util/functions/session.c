@@ -1342,6 +1342,18 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->count_lost_samples = true;
 }
 
+/* Returns the number of the PMU of a kind of cores; 0: none is named. */
+static u32 core_of(struct fn_session *session, struct evsel *evsel)
+{
+	const u32 core = fn_event__core(&evsel->core.attr);
+	const char *pmu = fn_session__pmu(session, evsel);
+
+	if (!is_sampler(evsel) || core || evsel->core.attr.type < PERF_TYPE_RAW)
+		return is_sampler(evsel) ? core : 0;
+	return strstarts(pmu, "cpu_") || strstarts(pmu, "armv") || strstarts(pmu, "apple_") ?
+	       evsel->core.attr.type : 0;
+}
+
 /* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
 static int add_cpus(struct fn_session *session, struct fn_table *table)
 {
@@ -1353,7 +1365,7 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	if (!session->cpu)
 		return 0;
 	evlist__for_each_entry(session->session->evlist, evsel) {
-		core = is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
+		core = core_of(session, evsel);
 		first = first ?: core;
 		several |= core && core != first;
 	}
@@ -1362,7 +1374,7 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		char *kind;
 
-		core = is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
+		core = core_of(session, evsel);
 		if (!core || err)
 			continue;
 		if (asprintf(&kind, "%s pmu=%u", session->cpu, core) < 0)
