@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Recordings as others make them: values, rows and names against what is known of each."""
 
+import csv
+import io
 import os
 import shutil
 import unittest
 from pathlib import Path
 
 from tests.harness import perfdata as pw
-from tests.harness.env import CHECK, PERF, must
+from tests.harness.env import CHECK, PERF, TOP, must
 from tests.harness.recording import Recording
 from tests.harness.tables import flat
 
@@ -64,17 +66,22 @@ class Recordings(unittest.TestCase):
             recording.sample(place, 1000, count)
             if i == 120:
                 recording.clock = iter(range(1070, 2000))
-        self.assertEqual(values(recording.write(DATA / "step.data"), "CPI"), {F: 2, G: 4})
+        path = recording.write(DATA / "step.data")
+        self.assertEqual(values(path, "CPI"), {F: 2, G: 4})
+        script = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
+        text = must(PERF, "script", "-i", path, "-s", script, "--", "--csv", stderr=-1)
+        found = {row["symbol"]: row["CPI"] for row in csv.DictReader(io.StringIO(text))}
+        self.assertEqual(found, {f"{F:#x}": "2.0", f"{G:#x}": "4.0"})
 
     def test_code_in_a_memfd(self):
-        """The map of a JIT whose code is in a memfd (.NET) is read."""
+        """The map of a JIT whose code is in a memfd (.NET), or in named memory, is read."""
         pid = 10_000_000 + 10 * os.getpid()
         lines = "".join(f"{place:x} 1000 {name}\n" for place, name in ((F, "fast"), (G, "slow")))
         file = Path(f"/tmp/perf-{pid}.map")
         file.write_text(lines, encoding="utf-8")
         self.addCleanup(file.unlink)
         events = [[pw.Event("cpu-clock", 1, 0, [1], 1000, sample_type=ALONE)]]
-        for path in "//anon", "/memfd:doublemapper (deleted)":
+        for path in "//anon", "/memfd:doublemapper (deleted)", "[anon:v8]", "[anon_shmem:x]":
             recording = Recording(events, pid)
             recording.map(path, F, 0x2000)
             for i in range(80):

@@ -155,14 +155,14 @@ def event_name(attr: Attr, name: str, cpu: str) -> str:
 
 
 class Stream:
-    """A leader on one CPU, or on one thread where counts are inherited. Its samples end its
-    intervals, of which the first is not known."""
+    """A leader on one CPU, or on one thread that inherits it. Its first interval is not known."""
 
     def __init__(self) -> None:
         self.values: Dict[int, int] = {}  # by id, at the last sample
         self.seen = 0  # when that was, in numbers of samples
         self.place: Tuple = ()  # thread and function of it; empty if not known
         self.is_interrupted = False  # a member has sampled since then
+        self.sums, self.window = Counter(), Counter()  # of its last row, and what its window added
 
 
 class Group:
@@ -177,7 +177,7 @@ class Group:
         shortest = attr.period - min(width, attr.period // 2)
         self.limit = longest + shortest if self.alternates else 1 << 66
         self.names: Dict[int, str] = {}  # of the events, the leader first
-        self.functions: Dict[Function, Sums] = defaultdict(lambda: defaultdict(int))
+        self.functions: Dict[Function, Counter] = defaultdict(Counter)
         self.whole: Dict[Function, Sums] = defaultdict(lambda: defaultdict(int))  # of all intervals
         self.streams: Dict[Tuple, Stream] = defaultdict(Stream)
 
@@ -216,13 +216,13 @@ class Collector:
         group.names[event] = next((one for one in names if one not in taken), names[2])
 
     def count(self, group: Group, stream: Stream, values: Sequence[Value]) -> Dict[int, int]:
-        """What each event has counted since the last sample; empty if the leader has nothing."""
-        counts = {}
-        for event, number, value in values:
-            last = stream.values.get(number, 0)
-            counts[event] = value - last if value >= last else value  # that of a new thread
+        """What each event has counted since the last sample; empty if that is not known."""
         leader, leader_number, _ = values[0]
-        if not counts[leader]:
+        counts = {event: value - stream.values.get(number, 0) for event, number, value in values}
+        if min(counts.values()) < 0:  # the clock was set back: the last window has others in it
+            stream.sums.subtract(stream.window)
+            stream.window.clear()
+        if not counts[leader] or min(counts.values()) < 0:
             return {}
         for event, number, value in values:
             if event not in group.names:
@@ -272,15 +272,14 @@ class Collector:
         if not group.alternates:
             for one, count in counts.items():
                 group.whole[function][group.names[one]] += count
+        stream.window = Counter()
         if not is_window:
             return
-        sums = group.functions[function]
-        sums["samples"] += 1
-        sums["discarded"] += not is_matched
+        stream.window.update(samples=1, discarded=not is_matched)
         if is_matched or (self.counts_all and not is_broken):
-            sums["matched"] += 1
-            for one, count in counts.items():
-                sums[group.names[one]] += count
+            stream.window.update({group.names[n]: count for n, count in counts.items()}, matched=1)
+        stream.sums = group.functions[function]
+        stream.sums.update(stream.window)
 
     def throttle(self, number: int, is_begin: bool) -> None:
         """The event with this id is throttled, or no longer. Others may count meanwhile."""
