@@ -123,6 +123,30 @@ class Paths(unittest.TestCase):
                 for one, two in zip(pair or (), same["intervals"][name] or ()):
                     self.assertAlmostEqual(one, two, delta=1e-9 * max(abs(one), 1))
 
+    def test_several_events(self):
+        """Records of two events, as of two groups, are in sums, too."""
+        events = [
+            pw.Event(
+                *("cycles", 0, 0, [place], 1_000_000),
+                sample_type=KINDS | pw.BRANCH_STACK,
+                branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
+            )
+            for place in (1, 2)
+        ]
+        recording = Recording([[event] for event in events], arch="aarch64")
+        for function, event in (F, events[0]), (G, events[0]), (G, events[1]):
+            loop = [(function + 4 * (self.LOOP - 1), function, 5)] * 64
+            for _ in range(30):
+                recording.writer.sample(
+                    *(event, recording.where(), function, 1_000_000, [(event.ids[0], 0)]),
+                    branches=(0, loop),
+                )
+        path = recording.write(DATA / "several.data")
+        shares = metrics("%CY", path, "--source", "branches")
+        self.assertAlmostEqual(shares[G], 200 / 3)
+        self.assertEqual(metrics("%CY", sums_of("several.sums", path)), shares)
+        self.assertEqual(metrics("%CY", DATA / "several.sums", DATA / "several.sums"), shares)
+
     def test_intervals(self):
         """Three long periods say no more than three samples, however many short ones there are."""
         samples = [(F, 5, 10**9)] * 3 + [(F, 20, 1000)] * 500 + [(G, 10, 1000)] * 500

@@ -352,9 +352,10 @@ static void read_set(struct reader *reader)
 		fail(line, -ENOMEM);
 		return;
 	}
-	/* Whatever is wrong, the table frees them. */
-	reader->set = fn_table__findnew_set(reader->table, own.source ?: &fn_samples,
-					    /*group=*/NULL, own.events, own.nr_events);
+	/* Whatever is wrong, the table frees them. Each event with branch records has a set. */
+	reader->set = (own.source == &fn_branches ? fn_table__new_set : fn_table__findnew_set)
+		(reader->table, own.source ?: &fn_samples, /*group=*/NULL, own.events,
+		 own.nr_events);
 	if (!reader->set || !own.source || reader->table->nr_sets == nr_sets) {
 		fail(line, reader->set ? -EINVAL : -ENOMEM);
 		return;
