@@ -221,7 +221,11 @@ class Throttled(unittest.TestCase):
     def test_exit(self):
         """An inherited event ends with its thread, also if throttled. That of a CPU does not, nor
         does one with another thread."""
-        for inherited, ended, matched in ((pw.FLAG_INHERIT, 7, 30), (pw.FLAG_INHERIT, 8, 0), (0, 7, 0)):
+        for inherited, ended, matched in (
+            (pw.FLAG_INHERIT, 7, 30),
+            (pw.FLAG_INHERIT, 8, 0),
+            (0, 7, 0),
+        ):
             with self.subTest(inherited=inherited, ended=ended):
                 (row,) = self.after_exit(pw.FLAG_SAMPLE_ID_ALL | inherited, ended)
                 self.assertEqual(row["windows"]["matched"], matched)

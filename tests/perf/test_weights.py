@@ -371,7 +371,11 @@ class Kinds(unittest.TestCase):
             ("cores", (self.BIG, user), (self.LITTLE, user)),
         ):
             path = self.recording(name, first=first, second=second)
-            for times, inputs in (1, (path,)), (1, (sums_of("kinds.sums", path),)), (2, (path, path)):
+            for times, inputs in (
+                (1, (path,)),
+                (1, (sums_of("kinds.sums", path),)),
+                (2, (path, path)),
+            ):
                 with self.subTest(name=name, inputs=inputs):
                     (row,) = table(*inputs, "-F", "#,CPI,cycles").values()
                     self.assertAlmostEqual(row["metrics"]["cycles"], times * 150_000)

@@ -423,7 +423,7 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 		     const union perf_event *event, struct fn_sample *sample);
 /* After its sources have taken a sample of the sampler. */
 void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
-/* An event is throttled, or no longer, which ends with a thread if it is inherited; else tid is 0. */
+/* An event is throttled, or no longer. Inherited ones end with @tid, which is 0 of others. */
 int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 tid, bool begins);
 void fn_streams__lose(struct fn_streams *streams);
 void fn_streams__end_thread(struct fn_streams *streams, u32 tid);
