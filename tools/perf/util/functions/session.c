@@ -1251,6 +1251,20 @@ static int process_aux(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
+/* perf record puts an event of AUX data first, and so its header lets it lead the next group. */
+static void take_from_groups(struct evlist *evlist, const struct evsel *aux)
+{
+	struct evsel *evsel, *leader = NULL;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel == aux || evsel__leader(evsel) != aux)
+			continue;
+		leader = leader ?: evsel;
+		evsel__set_leader(evsel, leader);
+		leader->core.nr_members++;
+	}
+}
+
 /* Lets perf make samples of SPE's records: all events of each, and then itself. */
 static int decode_aux(struct fn_session *session, union perf_event *event)
 {
@@ -1259,6 +1273,10 @@ static int decode_aux(struct fn_session *session, union perf_event *event)
 	struct evsel *evsel;
 
 	session->has_aux = true;
+	evlist__for_each_entry(perf->evlist, evsel) {
+		if (is_of_aux(session, evsel))
+			take_from_groups(perf->evlist, evsel);
+	}
 	if (event->auxtrace_info.type != PERF_AUXTRACE_ARM_SPE ||
 	    (options->source && options->source != &fn_operations))
 		return 0;

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measures the error of tables from operations: Arm's Statistical Profiling Extension.
+
+The programs are those of bench/truth.py, in the machine with caches and the kernel. Each is
+recorded once, with event samples as there, and with one operation in so many. The recording is read
+by both, and by event samples alone. Two more measurements are of cost: that of the default recording
+for a recorded program, and that of the table.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from bench import collect, cost, truth
+from bench.branches import PROGRAMS, cell
+from bench.experiment import functions_of
+from bench.guest import SHARE, with_truth
+from bench.markdown import prose
+from emulator.compare import by_function, compare
+from tests.harness.env import PERF
+
+TITLE = "Tables from operations"
+MODELS = tuple(truth.MODELS.values())
+PERIOD = 4096
+EVENTS = truth.EVENTS + f",arm_spe_0/jitter=1,event_filter=2,period={PERIOD}/u"
+READINGS = {"operations": "best", "event samples": "samples"}
+METRICS = "%I", "BM/KI", "CM/KI", "TM/KI", "CPI"
+# the goals: errors to what chance makes of them; intervals without a mark; marks
+CHANCE = dict.fromkeys(METRICS, 1.2) | {"CPI": 1.5}
+COVERED, MARKED = 0.94, (0.1, "a tenth")
+COSTS = {
+    "without operations": "perf functions record -q --no-operations",
+    "as by default": "perf functions record -q",
+}
+LONGER, SLOWER = 1.02, 1.5  # the goals: run time of a program, time of a table
+RUNS = 3
+
+
+def record(program: str, model: str) -> dict[str, Any]:
+    """Records a program; returns its errors by how it is read, and the number of operations."""
+    data, true = with_truth(
+        truth.file_name(program, model.partition(",")[0], "operations"),
+        EVENTS,
+        f"sh -c '{PROGRAMS[program]} > /dev/null'",
+        model,
+        *("--root", f"{truth.root_of(program)}.cpio"),
+        setup=truth.setup_of(program),
+    )
+    files = "--symfs", truth.root_of(program)
+    exact = truth.exact(true, *files)
+    found: dict[str, Any] = {}
+    for name, source in READINGS.items():
+        rows = by_function(functions_of(data, PERF, "--source", source, *files))
+        compared = compare(rows, exact, truth.LEAST, METRICS + (truth.CYCLES,))
+        found[name] = {"functions": len(compared), **truth.result_of(compared, METRICS)}
+    rows = functions_of(data, PERF, "--source", "operations", *files)
+    return found | {"number": sum(row["observations"] for row in rows)}
+
+
+def measure() -> dict:
+    """Records the programs, two at a time."""
+    jobs = [(program, model) for model in MODELS for program in PROGRAMS]
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))
+    times = {
+        name: cost.run_time("python3", MODELS[0], command) for name, command in COSTS.items()
+    }
+    readers = {"table": ("functions", "report"), "report": ("report", "--itrace=i1i", "--stdio")}
+    return {
+        "programs": {
+            model: {program: found[program, model] for program in PROGRAMS} for model in MODELS
+        },
+        "cost": times,
+        "seconds": {
+            name: min(collect.run(SHARE / "cost.data", *words)[0] for _ in range(RUNS))
+            for name, words in readers.items()
+        },
+    }
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    times = {name: row["times"] for name, row in result["cost"].items()}
+    slower = result["seconds"]["table"] / result["seconds"]["report"]
+    lines = [
+        prose(
+            f"""Programs of Debian are recorded in the machine with caches and the kernel, with
+            `{EVENTS}`. Linux reads the operations with its own driver. The tables have errors in
+            percent, of the functions with at least {truth.LEAST:.0f} % of the true cycles, and in
+            brackets what the random choice of the samples alone would make. *intervals* are those
+            that contain the truth, of all values of a line, if they have no mark. *operations*: CPI
+            comes from samples of cycles, over operations. *event samples*: the same recording,
+            read with `--source samples`."""
+        ),
+        "",
+        prose(
+            f"""python3 takes {times['as by default']:.3f} times as long with the default recording,
+            and {times['without operations']:.3f} times without operations (goal: at most {LONGER}
+            times, {'met' if times['as by default'] <= LONGER else 'not met'}). The table of this
+            recording takes {slower:.1f} times as long as `perf report --itrace=i1i` (goal: at most
+            {SLOWER} times, {'met' if slower <= SLOWER else 'not met'})."""
+        ),
+    ]
+    for model, programs in result["programs"].items():
+        lines += [
+            "",
+            f"`MODEL={model}`:",
+            "",
+            f"| program | operations | read by | {' | '.join(METRICS)} | intervals |",
+            f"|---|--:|---|{'--:|' * (1 + len(METRICS))}",
+        ]
+        for program, own in programs.items():
+            for name in READINGS:
+                row = own[name]
+                right = sum(row[key]["right"] for key in METRICS)
+                plain = sum(row[key]["values"] - row[key]["marked"] for key in METRICS)
+                cells = " | ".join(cell(row[key]) for key in METRICS)
+                lines.append(
+                    f"| {program} | {own['number']:,} | {name} | {cells} | {right} of {plain} |"
+                )
+        rows = [own["operations"] for own in programs.values()]
+        lines += truth.table_of_goals(
+            [
+                *(truth.within_chance(rows, metric, times) for metric, times in CHANCE.items()),
+                *truth.certainty(rows, METRICS, MARKED, COVERED),
+            ]
+        )
+    return "\n".join(lines)
