@@ -53,7 +53,7 @@ def record(program: str, model: str) -> dict[str, Any]:
         compared = compare(rows, exact, truth.LEAST, METRICS + (truth.CYCLES,))
         found[name] = {"functions": len(compared), **truth.result_of(compared, METRICS)}
     rows = functions_of(data, PERF, "--source", "operations", *files)
-    return found | {"number": sum(row["observations"] for row in rows)}
+    return found | {"number": sum(row["observations"].get("operations", 0) for row in rows)}
 
 
 def measure() -> dict:
