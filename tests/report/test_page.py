@@ -492,28 +492,24 @@ class Flames(Case):
                 sums[frames[:depth]] = [a + b for a, b in zip(one, numbers)]
         return sums
 
-    def test_flame_graph(self):
-        self.open(DATA / "chains.html")
-        self.browser.one("#tab-flame").click()
-        self.assertEqual(
-            self.browser.one("#flame .legend").text.split("\n")[0],
-            "Width: cycles, 67\u202f500 cycles in all",
-        )
-        frames, expected = self.frames(), self.inclusive()
+    def check(self, event: str, place: int) -> None:
+        """The frames are as wide as an event, which is at this place of CHAINS."""
+        frames = self.frames()
+        expected = {chain: one for chain, one in self.inclusive().items() if one[place]}
         width = self.browser.run("return document.querySelector('#flame .chart').clientWidth")
         self.assertEqual(
             sorted((name, depth) for name, depth, _ in frames),
             sorted((chain[-1] if chain else "all", len(chain)) for chain in expected),
         )
         wanted = []
-        for chain, (windows, cycles, instructions, _) in expected.items():
-            share = cycles / expected[()][1]
-            cpi = f"{cycles / instructions:.1f}" if instructions else "–"
+        for chain, numbers in expected.items():
+            share = numbers[place] / expected[()][place]
+            cpi = f"{numbers[1] / numbers[2]:.1f}" if numbers[2] else "–"
             says = (
-                f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the cycles;"
-                f" {cycles:_} cycles; {windows} windows; CPI {cpi}".replace("_", "\u202f")
+                f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the {event};"
+                f" {numbers[place]:_} {event.split('-')[-1]}; {numbers[0]} windows; CPI {cpi}"
             )
-            wanted.append((says, len(chain), share * width))
+            wanted.append((says.replace("_", "\u202f"), len(chain), share * width))
         seen = sorted(
             (frame["says"], depth, frame["width"]) for (_, depth, _), frame in frames.items()
         )
@@ -521,7 +517,23 @@ class Flames(Case):
             self.assertTrue(one[0].startswith(true[0]), (one, true))
             self.assertEqual(one[1], true[1])
             self.assertAlmostEqual(one[2], true[2], delta=0.1)
+
+    def test_flame_graph(self):
+        self.open(DATA / "chains.html")
+        self.browser.one("#tab-flame").click()
+        self.assertEqual(
+            self.browser.one("#flame .legend").text.split("\n")[0],
+            "Width: cycles, 67\u202f500 cycles in all",
+        )
+        self.check("cycles", 1)
         self.browser.picture(DATA / "flame-light.png")
+        for place, event in (2, "instructions"), (3, "page-faults"), (1, "cycles"):
+            self.browser.run(
+                """const [widths] = document.querySelectorAll('#flame select');
+                widths.value = arguments[0]; widths.dispatchEvent(new Event('change'));""",
+                event,
+            )
+            self.check(event, place)
 
 
 class Changes(Case):

@@ -6,6 +6,7 @@ The small repository has two bases of a Linux of few files.
 
 import difflib
 import email
+import os
 import re
 import shutil
 import subprocess
