@@ -6,19 +6,24 @@ the machine's branch records with its own driver. At the end of a period no inte
 the program, and the records are the path before it. `perf functions report --source branches` reads
 all 64 records of each sample, and copies of the recording with the last 32 and 16.
 
+The nearest that perf has without us is the column IPC of `perf report --sort symbol` (ipc_lbr), which
+takes the blocks of the same records that lie inside of a function.
+
 A second recording has windows, samples of each event, and branch records, as by default. The
 records tell in which function the event of a sample has happened. Two more measurements are of
 cost: that of the records for a recorded program, and that of the table of a large recording, which
 is written, not recorded.
 """
 
+import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from bench import collect, cost, truth
 from bench.experiment import functions_of, table_of
-from bench.guest import OUT, SHARE, UNTHROTTLED
+from bench.guest import CROSS, OUT, SHARE, UNTHROTTLED
 from bench.markdown import prose
 from emulator.compare import by_function, compare
 from tests.harness import branchrecords, fleet
@@ -34,7 +39,7 @@ PATHS = f"-e '{EVENTS}' -c {PERIOD}"
 # as bench/truth.py, without two members that no rate needs: the records take a counter
 SAMPLED = truth.EVENTS.partition(",L1-icache")[0] + "}:uS"
 SAMPLES = f"-e '{SAMPLED}'"
-EVENT_SAMPLES = "event samples"
+EVENT_SAMPLES, STOCK = "event samples", "ipc_lbr"
 RECORDS = 64, 32, 16
 # the goals: the error of shares to what chance makes of it, that of the CPI, and marks
 CHANCE, ERROR, MARKED = 1.2, 0.06, (0.1, "a tenth")
@@ -87,6 +92,26 @@ def horizon(data: Path, *files: object) -> str:
     return f"{group['window']}/{group['burst']}"
 
 
+def error_of_ipc(data: Path, exact: dict, *files: object) -> dict[str, float]:
+    """The error of the CPI that perf report makes of branch records, and how many of the functions
+    have one.
+    """
+    options = "--sort", "symbol", "--stdio", "--objdump", f"{CROSS}objdump"
+    text = must(PERF, "report", "-i", data, *files, *options, stderr=subprocess.DEVNULL)
+    found = {name: float(ipc) for name, ipc in re.findall(r"\[.\] (\S+) +([\d.]+) +\[", text)}
+    error = whole = known = number = 0.0
+    for row in exact.values():
+        share, cpi = (row["metrics"].get(key) for key in METRICS)
+        if not share or not cpi or share["value"] < truth.LEAST:
+            continue
+        number += 1
+        if ipc := found.get(row["symbol"]):
+            known += 1
+            error += share["value"] * abs(1 / ipc - cpi["value"])
+            whole += share["value"] * cpi["value"]
+    return {"error": error / (whole or 1), "known": known, "functions": number}
+
+
 def values(program: str, model: str) -> dict[str, Any]:
     """All errors of a program: by the number of records, and of event samples."""
     files = "--symfs", truth.root_of(program)
@@ -107,6 +132,7 @@ def values(program: str, model: str) -> dict[str, Any]:
             branchrecords.shorten(data, path, records)
         found = compared(read(path, "branches"), exact)
         result[str(records)] = {**found, "horizon": horizon(path, *files)}
+    result[STOCK] = error_of_ipc(data, exact, *files)
     data, true = record(program, model, "origin", SAMPLES)
     result[EVENT_SAMPLES] = compared(read(data, "samples"), truth.exact(true, *files))
     return result
@@ -305,7 +331,9 @@ def report(result: dict) -> str:
             The number in brackets is what the random choice of the samples alone would make.
             *intervals* are those that contain the truth, of all values of a line, if they have no
             mark. 32 and 16 records are the last ones of the same samples. *cycles* has how many
-            cycles of a sample count, and how many lie between these and the overflow."""
+            cycles of a sample count, and how many lie between these and the overflow.
+            *{STOCK}* is the IPC of `perf report --sort symbol`, of the 64 records: all records of a
+            block count alike, and it has no interval."""
         ),
         "",
         prose(
@@ -336,6 +364,11 @@ def report(result: dict) -> str:
                     f"| {program} | {row['functions']} | {number} | {row['horizon']} | {cells} "
                     f"| {right} of {unmarked} |"
                 )
+            row = own[STOCK]
+            lines.append(
+                f"| {program} | {row['known']:.0f} of {row['functions']:.0f} | {STOCK} | | "
+                f"| {100 * row['error']:.1f} | |"
+            )
         most = {program: own[str(RECORDS[0])] for program, own in programs.items()}
         lines += [
             "",
