@@ -17,8 +17,9 @@
 
 /* fn_column.scale of a part of something, which cannot be more than 100. */
 #define PERCENT		100
-/* Values from fewer windows or paths are weak. */
+/* Values from fewer windows or paths are weak, and those of any source from fewer observations. */
 #define FEW		20
+#define FEWEST		5
 /* The half of the width of an interval, relative to the value. */
 #define ROUGH		0.25
 #define WIDE		0.5
@@ -756,7 +757,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	moved = MOVED_BY_DELAY * left * value->value;
 	if (!value->value) {
 		moved = is_share ? column->scale * skid.time / context->all_time : whole->value;
-		if (left < MOST_MOVED)
+		if (left < SELDOM_LEFT)
 			moved *= MOVED_BY_DELAY * left;
 	}
 	if (is_branch) {
@@ -789,7 +790,8 @@ void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, co
 	value->doubt = NULL;
 	if (!fn_value__is_defined(value))
 		return;
-	if (!doubt && !fn_value__has_interval(value))
+	if (!doubt && (!fn_value__has_interval(value) ||
+		       (value->number > 0 && value->number < FEWEST)))
 		doubt = "few";
 	if (!doubt && half_width(value) > WIDE * size)
 		doubt = "wide";
