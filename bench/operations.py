@@ -83,8 +83,11 @@ def record(program: str, model: str) -> dict[str, Any]:
         if source == "best":
             compared = with_chance(compared, exact)
         found[name] = {"functions": len(compared), **truth.result_of(compared, METRICS)}
-    rows = functions_of(data, PERF, "--source", "operations", *files)
-    return found | {"number": sum(row["observations"].get("operations", 0) for row in rows)}
+    numbers = [
+        row["observations"].get("operations", 0)
+        for row in functions_of(data, PERF, "--source", "operations", *files)
+    ]
+    return found | {"number": sum(numbers)}
 
 
 def measure() -> dict:
@@ -92,9 +95,7 @@ def measure() -> dict:
     jobs = [(program, model) for model in MODELS for program in PROGRAMS]
     with ThreadPoolExecutor(2) as pool:
         found = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))
-    times = {
-        name: cost.run_time("python3", MODELS[0], command) for name, command in COSTS.items()
-    }
+    times = {name: cost.run_time("python3", MODELS[0], words) for name, words in COSTS.items()}
     readers = {"table": ("functions", "report"), "report": ("report", "--itrace=i1i", "--stdio")}
     return {
         "programs": {

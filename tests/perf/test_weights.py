@@ -292,9 +292,7 @@ class Groups(unittest.TestCase):
                     # half of 5 and of 25 mispredicts were counted, rounded
                     half = {"BM/KI": (2 / 2.5, 12 / 12.5)[address == G]}.get(metric, 1)
                     self.assertAlmostEqual(row["metrics"][metric] / value, half, 9)
-        self.assertIn(
-            "the counts of branches (and others) were scaled", report(path).stderr
-        )
+        self.assertIn("the counts of branches (and others) were scaled", report(path).stderr)
 
     def test_windows(self):
         """Of what was counted they are a part, which differs: no value, and one line."""
