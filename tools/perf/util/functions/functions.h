@@ -175,6 +175,7 @@ struct fn_table {
 	u64 allocated;			/* bytes of all sums */
 	u64 stamp;			/* see fn_row.stamp */
 	u64 lost, throttled;
+	double seconds;			/* that were recorded; 0 or NAN: unknown */
 	bool lacks_children;		/* tasks do not inherit these events */
 	bool is_scaled;			/* sums were far from what the events have counted */
 	u32 is_partial;			/* bits by fn_source.bit: some inputs have it, others not */

@@ -130,6 +130,7 @@ struct fn_session {
 	u64 nr_tasks;			/* that began during the recording */
 	bool has_begun;
 	u64 begin, last, forgot;	/* spans */
+	u64 first_time, last_time;	/* of all samples */
 	struct perf_time_interval *ranges;
 	int range_size, range_num;
 };
@@ -1057,6 +1058,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	err = follow_spans(session, sample->time);
 	if (err)
 		return err;
+	session->first_time = min(session->first_time ?: sample->time, sample->time);
+	session->last_time = max(session->last_time, sample->time);
 	thread = find_thread(session, machine, sample);
 	if (!thread)
 		return -EINVAL;
@@ -1834,6 +1837,7 @@ static int end_session(struct fn_session *session)
 	if (options->is_due)
 		return end_part(session, lost);
 	err = options->span ? end_span(session, lost) : finish(session, lost);
+	session->table->seconds += (session->last_time - session->first_time) / 1e9;
 	if (!err)
 		note_scales(session, session->table);
 	return err ?: fn_table__settle(session->table);

@@ -159,6 +159,8 @@ static void flag_fields(struct line *line, struct fn_table *table)
 	table->lacks_children = integer(line, table->lacks_children, 1);
 	table->is_scaled = integer(line, table->is_scaled, 1);
 	table->is_partial = integer(line, table->is_partial, UINT32_MAX);
+	if (!line->fp)
+		table->seconds = NAN;
 }
 
 /*
