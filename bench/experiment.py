@@ -221,8 +221,6 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         [
             *lines,
             "",
-            f"Samples lost: {lost}. The published numbers of samples count each sample twice, once "
-            "for each",
-            "of the two events of the group.",
+            f"Samples lost: {lost}. The published numbers of samples count both events of a group.",
         ]
     )

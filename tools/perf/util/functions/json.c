@@ -198,6 +198,7 @@ void fn_json__recorded(struct fn_json *json, const struct fn_table *table)
 	fn_json__end(json, ']');
 	fn_json__number(json, "lost", table->lost);
 	fn_json__number(json, "throttled", table->throttled);
+	fn_json__bool(json, "lacks_children", table->lacks_children);
 }
 
 void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, const int *fields,

@@ -60,6 +60,9 @@ static void note_recording(const char *side, const struct fn_table *table,
 			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
 			     fn_sources[i]->title);
 	}
+	if (table->lacks_children)
+		note(side,
+		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
 	if (table->lost)
 		note(side, "%llu records were lost%s%s: record with larger buffers (-m)",
 		     (unsigned long long)table->lost,

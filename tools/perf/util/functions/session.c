@@ -113,8 +113,10 @@ struct fn_session {
 	u64 lost_records, lost_outside, lost_samples, told_lost;
 	u64 throttled;
 	u64 nr_tasks;			/* that began during the recording */
+	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	bool has_begun;
 	u64 begin, last, forgot;	/* spans */
+	u64 first_time, last_time;	/* of all samples */
 	struct perf_time_interval *ranges;
 	int range_size, range_num;
 };
@@ -995,6 +997,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	err = follow_spans(session, sample->time);
 	if (err)
 		return err;
+	session->first_time = min(session->first_time ?: sample->time, sample->time);
+	session->last_time = max(session->last_time, sample->time);
 	thread = find_thread(session, machine, sample);
 	if (!thread)
 		return -EINVAL;
@@ -1244,6 +1248,18 @@ static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
 	return decode_aux(container_of(session->tool, struct fn_session, tool), event);
 }
 
+/* CPU-wide events have a thread map with the pid -1. */
+static int process_thread_map(const struct perf_tool *tool __maybe_unused,
+			      struct perf_session *session, union perf_event *event)
+{
+	struct fn_session *own = container_of(session->tool, struct fn_session, tool);
+	const struct perf_record_thread_map *threads = &event->thread_map;
+
+	if (event->header.size >= sizeof(*threads) + sizeof(threads->entries[0]) && threads->nr)
+		own->is_of_tasks |= threads->entries[0].pid != (u64)-1;
+	return 0;
+}
+
 static void init_tool(struct perf_tool *tool, bool is_live)
 {
 	perf_tool__init(tool, /*ordered_events=*/true);
@@ -1266,6 +1282,7 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->feature		= process_feature;
 	tool->aux		= process_aux;
 	tool->auxtrace_info	= process_auxtrace_info;
+	tool->thread_map	= process_thread_map;
 	tool->build_id		= perf_event__process_build_id;
 	tool->id_index		= perf_event__process_id_index;
 #ifdef HAVE_LIBTRACEEVENT
@@ -1312,6 +1329,42 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	return err;
 }
 
+/*
+ * Returns true if the user has named the threads to record. Events that begin with a program are
+ * of it alone: it may have an option -t of its own.
+ */
+static bool has_named_threads(const struct fn_session *session)
+{
+	const struct perf_env *env = &session->session->header.env;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (evsel->core.attr.enable_on_exec)
+			return false;
+	}
+	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
+	     strcmp(env->cmdline_argv[i], "--"); i++) {
+		if (strstarts(env->cmdline_argv[i], "-t") ||
+		    strstarts(env->cmdline_argv[i], "--tid"))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if the recording lacks the threads and children that a task has started. */
+static bool lacks_children(const struct fn_session *session)
+{
+	struct evsel *evsel;
+
+	if (has_named_threads(session))
+		return false;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (is_sampler(evsel) && !evsel->core.attr.inherit)
+			return session->is_of_tasks;
+	}
+	return false;
+}
+
 static int finish(struct fn_session *session, u64 lost)
 {
 	struct fn_table *table = fn_session__table(session);
@@ -1327,6 +1380,7 @@ static int finish(struct fn_session *session, u64 lost)
 	err = err ?: fn_rows__finish(session->rows);
 	table->lost = lost - session->told_lost;
 	table->throttled = session->throttled;
+	table->lacks_children = lacks_children(session);
 	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
 	table->inlines = session->options->inlines;
 	err = err ?: add_cpus(session, table);
@@ -1647,6 +1701,7 @@ static int end_session(struct fn_session *session)
 	if (options->is_due)
 		return end_part(session, lost);
 	err = options->span ? end_span(session, lost) : finish(session, lost);
+	session->table->seconds += (session->last_time - session->first_time) / 1e9;
 	return err ?: fn_table__settle(session->table);
 }
 

@@ -208,6 +208,8 @@ static int write_table(struct fn_table *table, FILE *fp)
 	fprintf(fp, FN_SUMS_MAGIC "%d\nby\t%s\t%d\nlost\t%llu\nthrottled\t%llu\npartial\t%u\n",
 		SUMS_VERSION, table->by, table->inlines, (unsigned long long)table->lost,
 		(unsigned long long)table->throttled, table->is_partial);
+	if (table->lacks_children)
+		fputs("lacks-children\n", fp);
 	for (unsigned int i = 0; i < table->nr_cpus; i++) {
 		fputs("cpu", fp);
 		text(&line, table->cpus[i]);
@@ -435,6 +437,9 @@ static bool read_line(struct reader *reader, char *text)
 		table->throttled = integer(line, 0, UINT64_MAX);
 	} else if (!strcmp(word, "partial")) {
 		table->is_partial = integer(line, 0, UINT32_MAX);
+		table->seconds = NAN;
+	} else if (!strcmp(word, "lacks-children")) {
+		table->lacks_children = true;
 	} else if (!strcmp(word, "cpu")) {
 		read_cpu(reader);
 	} else if (!strcmp(word, "set")) {
