@@ -6,10 +6,12 @@ import math
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 
 from . import ReportError, cluster, database, flame, openmetrics, page, plot, pprof, store, sums
 from .progress import Progress, printable
@@ -610,9 +612,16 @@ def complete(result: argparse.ArgumentParser) -> None:
     argcomplete.autocomplete(result)
 
 
-def end(number: int, _frame: object) -> None:
-    """Ends the command at a signal, so that temporary files are removed."""
-    raise SystemExit(128 + number)
+def end(number: int, frame: FrameType | None) -> None:
+    """Ends the command at a signal, so that temporary files are removed, and no program is left: if
+    one is being started, it waits until somebody knows it.
+    """
+    while frame and frame.f_code is not subprocess.Popen.__init__.__code__:
+        frame = frame.f_back
+    if not frame:
+        raise SystemExit(128 + number)
+    signal.signal(signal.SIGALRM, lambda _, now: end(number, now))
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
 
 
 def main(words: Sequence[str] | None = None) -> int:

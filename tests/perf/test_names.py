@@ -223,7 +223,7 @@ class Numbers(unittest.TestCase):
                 ("ibs_fetch/rand_en=1/", 10, 1 << 57),
             )
         )
-        self.assertTrue({"ibs_op/KI", "%ibs_fetch"} <= set(found), found)
+        self.assertTrue({"ibs_fetch/KI", "%ibs_fetch"} <= set(found), found)
         self.assertFalse([title for title in found if "=" in title])
 
     def test_stripped_trace(self):
@@ -323,6 +323,7 @@ class Inputs(unittest.TestCase):
                         self.assertEqual(
                             run(PERF, "functions", "report", *order, *to, stderr=-1).returncode, 255
                         )
+        self.assertIn("several kinds of CPUs", report(*self.pair(None), "--by", "pmu,symbol")[1])
         found, said = report(*self.pair(None))
         self.assertIn("several kinds of CPUs", said)
         self.assertEqual({row["metrics"]["CPI"] for row in found["functions"]}, {2, 5})

@@ -219,14 +219,15 @@ class Throttled(unittest.TestCase):
                     self.assertIn("events were throttled 3 times", done.stderr)
 
     def test_exit(self):
-        """An inherited event ends with its thread, also if throttled. That of a CPU does not."""
-        for inherited, matched in ((pw.FLAG_INHERIT, 30), (0, 0)):
-            with self.subTest(inherited=inherited):
-                (row,) = self.after_exit(pw.FLAG_SAMPLE_ID_ALL | inherited)
+        """An inherited event ends with its thread, also if throttled. That of a CPU does not, nor
+        does one with another thread."""
+        for inherited, ended, matched in ((pw.FLAG_INHERIT, 7, 30), (pw.FLAG_INHERIT, 8, 0), (0, 7, 0)):
+            with self.subTest(inherited=inherited, ended=ended):
+                (row,) = self.after_exit(pw.FLAG_SAMPLE_ID_ALL | inherited, ended)
                 self.assertEqual(row["windows"]["matched"], matched)
 
-    def after_exit(self, flags: int) -> list[dict[str, Any]]:
-        """The rows after 30 windows. A thread has ended on their CPU while it was throttled."""
+    def after_exit(self, flags: int, ended: int) -> list[dict[str, Any]]:
+        """The rows after 30 windows. Thread 7 was throttled before, then a thread has ended."""
         group = [
             pw.Event("cycles", 0, 0, [1], flags=flags),
             pw.Event("instructions", 0, 1, [2], flags=flags),
@@ -236,7 +237,7 @@ class Throttled(unittest.TestCase):
         recording = Recording([group])
         recording.sample(F, LONG, LONG, 0, tid=7)
         recording.writer.throttle(pw.THROTTLE, recording.where(7), 3)
-        recording.writer.task(pw.EXIT, recording.where(7), recording.where(7))
+        recording.writer.task(pw.EXIT, recording.where(ended), recording.where(ended))
         for _ in range(30):
             recording.sample(F, LONG, LONG, 0)
             recording.sample(F, WINDOW, WINDOW, 0)

@@ -23,6 +23,7 @@ F, G = 0x1000, 0x2000  # addresses of functions
 KINDS = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
 FREQ = pw.FLAG_FREQ | pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
 TIMES = pw.FORMAT_ENABLED | pw.FORMAT_RUNNING
+RAW = 4
 CONFIGS = {"cycles": 0, "instructions": 1, "branches": 4, "branch-misses": 5}
 
 
@@ -304,6 +305,68 @@ class Groups(unittest.TestCase):
         said = [line for line in done.stderr.splitlines() if "common event" in line]
         self.assertEqual(len(said), 1)
         self.assertIn("branch-misses and instructions", said[0])
+
+
+class Kinds(unittest.TestCase):
+    """Groups of user space and the kernel, or of two kinds of cores, count different things."""
+
+    BIG, LITTLE = 8, 9  # numbers of PMUs
+    NAMES = ("cycles", 0x11), ("instructions", 8), ("branch-misses", 0x10)
+
+    def recording(self, name: str, **kinds: int) -> Path:
+        """100 periods of 1000 cycles in F by the first group, and 50 by the second one.
+
+        Only the first one counts branch-misses. kinds: further fields of the events.
+        """
+        groups = [
+            [
+                pw.Event(event, kind, number, [place + 1], sample_type=KINDS | pw.READ, **more)
+                for place, (event, number) in enumerate(self.NAMES[: 3 - group], 10 * group)
+            ]
+            for group, (kind, more) in enumerate(kinds.values())
+        ]
+        recording = Recording(groups, arch="aarch64")
+        recording.writer.cpuid = "0x00000000410fd490"
+        recording.writer.pmus = ((self.BIG, "armv8_cortex_a57"), (self.LITTLE, "armv8_cortex_a53"))
+        for group in groups:
+            group[0].sample_period = 1000
+        for _ in range(50):
+            recording.sample(F, 1000, 500, 10, group=0)
+            recording.sample(F, 1000, 500, 10, group=0)
+            recording.sample(F, 1000, 250, group=1)
+        return recording.write(DATA / f"{name}.data")
+
+    def test_numbers(self):
+        """The counts of an event in all groups add up, also in sums and twice."""
+        user = {"flags": pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL}
+        kernel = {"flags": 1 << 4 | pw.FLAG_SAMPLE_ID_ALL}
+        for name, first, second in (
+            ("modes", (RAW, user), (RAW, kernel)),
+            ("cores", (self.BIG, user), (self.LITTLE, user)),
+        ):
+            path = self.recording(name, first=first, second=second)
+            for times, inputs in (1, (path,)), (1, (sums_of("kinds.sums", path),)), (2, (path, path)):
+                with self.subTest(name=name, inputs=inputs):
+                    (row,) = table(*inputs, "-F", "#,CPI,cycles").values()
+                    self.assertAlmostEqual(row["metrics"]["cycles"], times * 150_000)
+        for keys in "symbol", "pmu,symbol":
+            told = "several kinds of CPUs" in report(path, "--by", keys).stderr
+            self.assertEqual(told, keys == "symbol")
+
+    def test_columns(self):
+        """# is that of the columns which are printed."""
+        events = [
+            pw.Event(*named, [place], 1000, sample_type=KINDS)
+            for place, named in enumerate((("cycles", 0, 0), ("page-faults", 1, 2)), 1)
+        ]
+        recording = Recording([[event] for event in events])
+        for event, number in zip(events, (90, 7)):
+            for _ in range(number):
+                recording.writer.sample(event, recording.where(), F, 1000, [(event.ids[0], 0)])
+                recording.writer.sample(event, recording.where(), G, 1000, [(event.ids[0], 0)])
+        path = recording.write(DATA / "columns.data")
+        for number, options in (7, ()), (90, ("-F", "#,%CY")), (7, ("-F", "%PF,#,%CY")):
+            self.assertEqual(metrics("#", path, *options), {F: number, G: number})
 
 
 class Turns(unittest.TestCase):

@@ -320,6 +320,27 @@ class CommandLine(unittest.TestCase):
                     servers.until("its end", lambda pid=pid: has_ended(pid))
         self.assertFalse((self.dir / "page").exists())
 
+    def test_signal_while_a_program_starts(self):
+        """perf ends, too, though nobody knows it yet when the signal comes."""
+        perf = self.dir / "slow"
+        perf.write_text("#!/bin/sh\nexec sleep 600\n")
+        perf.chmod(0o755)
+        text = f"""if True:
+            import os, signal, subprocess, sys
+            sys.path.insert(0, "{TOP}/report")
+            from functions_report import cli
+            fork_exec = subprocess._fork_exec
+            def start(*words):
+                pid = fork_exec(*words)
+                print(pid, flush=True)
+                os.kill(os.getpid(), signal.SIGTERM)
+                return pid
+            subprocess._fork_exec = start
+            cli.main(["--perf", "{perf}", "--html", "{self.dir}/page", "{self.input}"])
+        """
+        done = run(sys.executable, "-c", text)
+        self.assertTrue(has_ended(done.stdout.split()[0]), done)
+
     def test_nothing_half_written(self):
         """No file may be longer than 100 KiB, as if the disk were full."""
         for option, name in (("--html", "report.html"), ("--plot", "picture.png")):

@@ -131,6 +131,7 @@ struct pool {
 	double number_y, number_x;	/* of observations */
 	double weight, squares;		/* branch records */
 	unsigned int nr_sets;
+	double copies;			/* how often the sets have counted each event, 0: unknown */
 };
 
 static bool is_of(const struct fn_set *set, const struct fn_source *source)
@@ -150,6 +151,7 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	const double *values;
 
 	pool->nr_sets++;
+	pool->copies = set->events[y].copies;
 	if (!sums)
 		return;
 	values = sums->values;
@@ -176,6 +178,11 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	} else {
 		pool->number += sums->independent;
 	}
+}
+
+static double copies_of(const struct pool *pool)
+{
+	return pool->copies ?: pool->nr_sets;
 }
 
 /* Where two events are in the sets of a source that have both. */
@@ -369,7 +376,7 @@ static bool estimate_count(const struct places *evens, const struct places *leds
 		return false;
 	set_ratio(&rate, 1, &led, led.number);
 	/* Each group has counted it. */
-	count->value = even.y / even.nr_sets * rate.value;
+	count->value = even.y / copies_of(&even) * rate.value;
 	if (rate.value > 0)
 		relative = rate.error / rate.value;
 	count->error = count->value * sqrt(1 / samples + relative * relative);
@@ -1294,9 +1301,14 @@ static int add_columns(struct fn_columns *columns, const char *fields, const cha
 	return err ?: add_count_columns(columns, fields, sort);
 }
 
-/* Sets #: the observations behind the least certain value of each row. */
-static void set_numbers(struct fn_columns *columns)
+/* Sets #: the observations behind the least certain value of each row that is printed. */
+static void set_numbers(struct fn_columns *columns, const char *fields)
 {
+	bool is_chosen = false;
+
+	for (unsigned int j = 1; j < columns->nr; j++)
+		is_chosen |= !columns->columns[j].is_count &&
+			     is_in(fields, columns->columns[j].title);
 	for (size_t i = 0; i < columns->table->nr_rows; i++) {
 		const struct fn_row *row = columns->table->rows[i];
 		struct fn_value *number = fn_columns__value(columns, row, 0);
@@ -1309,7 +1321,8 @@ static void set_numbers(struct fn_columns *columns)
 			double width;
 
 			if (columns->columns[j].is_count || columns->columns[j].value ||
-			    !fn_value__is_defined(value))
+			    !fn_value__is_defined(value) ||
+			    (is_chosen && !is_in(fields, columns->columns[j].title)))
 				continue;
 			width = value->value ? half_width(value) / fabs(value->value) : INFINITY;
 			if (!(width <= widest)) {
@@ -1339,7 +1352,7 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, c
 		return -ENOMEM;
 	for (unsigned int i = 1; i < columns->nr; i++)
 		set_values(columns, i);
-	set_numbers(columns);
+	set_numbers(columns, fields);
 	return 0;
 }
 
@@ -1409,9 +1422,9 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 		own = pool_of(table, row, &fn_operations, event, event);
 	/* Each group in which the event samples has counted it. */
 	if (variance)
-		*variance = own.nr_sets ? own.yy / own.nr_sets / own.nr_sets : NAN;
+		*variance = own.nr_sets ? own.yy / copies_of(&own) / copies_of(&own) : NAN;
 	if (own.nr_sets)
-		return own.y / own.nr_sets;
+		return own.y / copies_of(&own);
 	for (int i = 0; fn_sources[i]; i++) {
 		struct places even = find_even(table, fn_sources[i], event);
 		struct places led = find_led(table, fn_sources[i], event);

@@ -96,6 +96,7 @@ struct fn_event {
 	bool is_stretched;	/* it took turns on the counters, and its counts are scaled */
 	bool is_scarce;		/* few samples for the number of new threads */
 	double scale;		/* of its sums by what it has counted in all; 1: none, or unknown */
+	double copies;		/* how often all sets of its source have counted it, 0: unknown */
 };
 
 /* How a group was recorded. Recordings that add up may differ. */
@@ -410,10 +411,10 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 		     const union perf_event *event, struct fn_sample *sample);
 /* After its sources have taken a sample of the sampler. */
 void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
-/* An event is throttled, or no longer, which ends with a thread if it is inherited. */
-int fn_streams__throttle(struct fn_streams *streams, u64 id, bool inherits, bool begins);
+/* An event is throttled, or no longer, which ends with a thread if it is inherited; else tid is 0. */
+int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 tid, bool begins);
 void fn_streams__lose(struct fn_streams *streams);
-void fn_streams__end_thread(struct fn_streams *streams);
+void fn_streams__end_thread(struct fn_streams *streams, u32 tid);
 int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);

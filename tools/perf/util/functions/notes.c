@@ -43,14 +43,25 @@ static bool uses(const struct fn_table *table, const struct fn_columns *columns,
 	return !columns && fn_table__has_source(table, source);
 }
 
+/* Returns true if the rows tell CPUs apart: those of one machine that --by pmu has. */
+static bool has_rows_of_cpus(const struct fn_table *table)
+{
+	const char *pmu = strstr(table->cpus[0], " pmu=");
+
+	for (unsigned int i = 1; pmu && i < table->nr_cpus; i++) {
+		if (strncmp(table->cpus[0], table->cpus[i], pmu + 5 - table->cpus[0]))
+			pmu = NULL;
+	}
+	return pmu && fn_by__has(table->by, FN_BY_PMU);
+}
+
 static void note_recording(const char *side, const struct fn_table *table,
 			   const struct fn_columns *columns)
 {
 	const bool uses_windows = uses(table, columns, &fn_windows);
 	const bool uses_samples = uses(table, columns, &fn_samples);
 
-	/* The cores of one machine have rows of their own. */
-	if (table->nr_cpus > 1 && !fn_by__has(table->by, FN_BY_PMU))
+	if (table->nr_cpus > 1 && !has_rows_of_cpus(table))
 		note(side,
 		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
 		     table->cpus[0], table->cpus[1]);

@@ -166,25 +166,57 @@ struct common {
 	bool is_known, is_scarce;
 };
 
-/* The number of groups, by their events, whose leaders are this event of a set. */
-static unsigned int nr_groups(struct evlist *evlist, const struct fn_set *set, unsigned int event)
+/* Returns the number of the PMU that counts an event; 0: not named. */
+static u32 pmu_of(const struct perf_event_attr *attr)
 {
-	const struct fn_set *groups[FN_MOST_EVENTS];
-	unsigned int nr = 0;
-	struct evsel *evsel;
+	return fn_event__core(attr) ?: attr->type >= PERF_TYPE_MAX ? attr->type : 0;
+}
 
-	evlist__for_each_entry(evlist, evsel) {
-		const struct fn_evsel *own = evsel->priv;
-		unsigned int i = 0;
+/* Returns true if events of one name count the same: modes of the CPU, and the kind of core. */
+static bool are_same(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	const u32 one = pmu_of(a), other = pmu_of(b);
 
-		if (!own || own->samples != set || own->event != event || !own->sampler)
-			continue;
-		while (i < nr && groups[i] != own->sampler->set)
-			i++;
-		if (i == nr && nr < ARRAY_SIZE(groups))
-			groups[nr++] = own->sampler->set;
+	return a->exclude_user == b->exclude_user && a->exclude_kernel == b->exclude_kernel &&
+	       a->exclude_hv == b->exclude_hv && a->exclude_guest == b->exclude_guest &&
+	       a->exclude_host == b->exclude_host && (one == other || !one || !other);
+}
+
+/* The set that counts an event: that of its group, where the leaders of all groups share @even. */
+static const struct fn_set *counting_set(const struct evsel *evsel, const char *name,
+					 const struct fn_set *even)
+{
+	const struct fn_evsel *own = evsel->priv;
+
+	if (!own || !own->samples || strcmp(own->name, name) ||
+	    (even && (own->samples != even || !own->sampler)))
+		return NULL;
+	return even ? own->sampler->set : own->samples;
+}
+
+/* Returns how many sets have counted each event: of user space, say, and as many of the kernel. */
+static double nr_copies(struct evlist *evlist, const char *name, const struct fn_set *even)
+{
+	unsigned int nr = 0, nr_kinds = 0;
+	struct evsel *a, *b;
+
+	evlist__for_each_entry(evlist, a) {
+		const struct fn_set *set = counting_set(a, name, even), *other;
+		bool is_new = set, is_new_kind = set;
+
+		evlist__for_each_entry(evlist, b) {
+			if (a == b || !is_new)
+				break;
+			other = counting_set(b, name, even);
+			if (!other || !are_same(&a->core.attr, &b->core.attr))
+				continue;
+			is_new_kind = false;
+			is_new = other != set;
+		}
+		nr += is_new;
+		nr_kinds += is_new_kind;
 	}
-	return nr ?: 1;
+	return nr_kinds ? (double)nr / nr_kinds : 1;
 }
 
 static void add_to_common(struct common *common, const struct fn_evsel *own,
@@ -221,7 +253,8 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 		event->is_stretched |= stretch_of(own) >= 1.005;
 	}
 	event->is_scarce |= common.is_scarce;
-	factor = common.counted / common.periods / nr_groups(evlist, set, place);
+	event->copies = nr_copies(evlist, event->name, NULL);
+	factor = common.counted / common.periods / nr_copies(evlist, event->name, set);
 	if (isfinite(factor) && factor > 0)
 		multiply(table, set, place, factor);
 	factor = common.counted / common.once;

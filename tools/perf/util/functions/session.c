@@ -1054,7 +1054,7 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	/* What perf record writes about threads that run already has no time. */
 	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
 	if (event->header.type == PERF_RECORD_EXIT)
-		fn_streams__end_thread(session->streams);
+		fn_streams__end_thread(session->streams, event->fork.tid);
 	return machine__process_event(machine, event, sample);
 }
 
@@ -1098,7 +1098,7 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 		return 0;
 	}
 	return fn_streams__throttle(session->streams, event->throttle.id,
-				    evsel && evsel->core.attr.inherit, begins);
+				    evsel && evsel->core.attr.inherit ? sample->tid : 0, begins);
 }
 
 /* Adds numbers, up to the largest one. */
@@ -1298,6 +1298,18 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->count_lost_samples = true;
 }
 
+/* Returns the number of the PMU of a kind of cores; 0: none is named. */
+static u32 core_of(struct fn_session *session, struct evsel *evsel)
+{
+	const u32 core = fn_event__core(&evsel->core.attr);
+	const char *pmu = fn_session__pmu(session, evsel);
+
+	if (!is_sampler(evsel) || core || evsel->core.attr.type < PERF_TYPE_RAW)
+		return is_sampler(evsel) ? core : 0;
+	return strstarts(pmu, "cpu_") || strstarts(pmu, "armv") || strstarts(pmu, "apple_") ?
+	       evsel->core.attr.type : 0;
+}
+
 /* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
 static int add_cpus(struct fn_session *session, struct fn_table *table)
 {
@@ -1309,7 +1321,7 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	if (!session->cpu)
 		return 0;
 	evlist__for_each_entry(session->session->evlist, evsel) {
-		core = is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
+		core = core_of(session, evsel);
 		first = first ?: core;
 		several |= core && core != first;
 	}
@@ -1318,7 +1330,7 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		char *kind;
 
-		core = is_sampler(evsel) ? fn_event__core(&evsel->core.attr) : 0;
+		core = core_of(session, evsel);
 		if (!core || err)
 			continue;
 		if (asprintf(&kind, "%s pmu=%u", session->cpu, core) < 0)

@@ -221,10 +221,13 @@ static void note_first(struct fn_stream *stream, const struct fn_sample *sample)
 		memcpy(stream->before, stream->counted, stream->sampler->nr * sizeof(u64));
 }
 
-/* The last record of throttling of an id: when, whether it ends with a thread, and begins. */
-static long throttle_of(u64 now, bool inherits, bool begins)
+/*
+ * The last record of throttling of an id: when, in which thread (0: not an inherited event), and
+ * whether it begins. The kernel's thread numbers are below 2^22.
+ */
+static long throttle_of(u64 now, u32 tid, bool begins)
 {
-	return now << 2 | inherits << 1 | begins;
+	return now << 24 | (tid & 0x7fffff) << 1 | begins;
 }
 
 /*
@@ -240,7 +243,7 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
 	for (unsigned int i = 0; i < stream->sampler->nr; i++) {
 		if (!hashmap__find(streams->throttles, stream->ids[i], &throttle))
 			continue;
-		if ((u64)throttle >> 2 >= stream->seen)
+		if ((u64)throttle >> 24 >= stream->seen)
 			found = true;
 		else if (i && throttle & 1 && stream->counts[i])
 			hashmap__update(streams->throttles, stream->ids[i], throttle & ~1, NULL,
@@ -369,20 +372,20 @@ void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream)
 }
 
 /* This affects all threads of the group, because the record may name another thread. */
-int fn_streams__throttle(struct fn_streams *streams, u64 id, bool inherits, bool begins)
+int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 tid, bool begins)
 {
-	return hashmap__set(streams->throttles, id, throttle_of(streams->now, inherits, begins),
-			    NULL, NULL);
+	return hashmap__set(streams->throttles, id, throttle_of(streams->now, tid, begins), NULL,
+			    NULL);
 }
 
 /* No record says that an inherited event ends with its thread while it stands still. */
-void fn_streams__end_thread(struct fn_streams *streams)
+void fn_streams__end_thread(struct fn_streams *streams, u32 tid)
 {
 	struct hashmap_entry *entry;
 	size_t bucket;
 
 	hashmap__for_each_entry(streams->throttles, entry, bucket) {
-		if (entry->value & 2)
+		if ((entry->value >> 1 & 0x7fffff) == tid)
 			entry->value &= ~1;
 	}
 }

@@ -143,7 +143,7 @@ static void group_fields(struct line *line, struct fn_group *group)
 	group->inherit = integer(line, group->inherit, 1);
 }
 
-/* LATE THROTTLED STRETCHED SCARCE SCALE, after the name */
+/* LATE THROTTLED STRETCHED SCARCE SCALE COPIES, after the name */
 static void event_fields(struct line *line, struct fn_event *event)
 {
 	event->is_precise = !integer(line, !event->is_precise, 1);
@@ -151,6 +151,7 @@ static void event_fields(struct line *line, struct fn_event *event)
 	event->is_stretched = integer(line, event->is_stretched, 1);
 	event->is_scarce = integer(line, event->is_scarce, 1);
 	event->scale = sum(line, event->scale);
+	event->copies = sum(line, event->copies);
 }
 
 /*

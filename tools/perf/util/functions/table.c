@@ -243,6 +243,7 @@ static void merge_event(struct fn_event *event, const struct fn_event *other)
 	event->is_scarce |= other->is_scarce;
 	if (fabs(other->scale - 1) > fabs(event->scale - 1))
 		event->scale = other->scale;
+	event->copies = fmax(event->copies, other->copies);
 }
 
 struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
