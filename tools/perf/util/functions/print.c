@@ -455,18 +455,24 @@ static double nr_samples(const struct fn_table *table)
 	return number;
 }
 
-/* Says how long to record for the values of the first row. */
+/* Says how long to record for the first rate and the first share of the first row. */
 static void print_length(const struct fn_view *view, FILE *fp)
 {
 	double times = 0, number, more;
+	bool has_kind[2] = {};
 
 	for (unsigned int i = 0; view->nr_rows && i < view->nr_fields; i++) {
 		const struct fn_column *column = &view->columns->columns[view->fields[i]];
 		const struct fn_value *value = fn_columns__value(view->columns, view->rows[0],
 								 view->fields[i]);
 
-		if (!column->is_count && !column->value)
+		bool *const has = &has_kind[fn_column__is_share(column)];
+
+		/* Others may be of rare events, which hardly matter. */
+		if (!column->is_count && !column->value && !*has) {
 			times = fmax(times, fn_value__times_longer(value));
+			*has = true;
+		}
 	}
 	if (times <= 1.05)
 		return;
@@ -476,8 +482,9 @@ static void print_length(const struct fn_view *view, FILE *fp)
 		fprintf(fp, "# for +-10 %% in the first row, record %.*f times as long\n",
 			times < 10, times);
 	else
-		fprintf(fp, "# only %.0f sample%s: for +-10 %% in the first row, %s %.0f %s longer\n",
-			number, number == 1 ? "" : "s", "record about",
+		fprintf(fp,
+			"# only %.0f sample%s: for +-10 %% in the first row, record about %.0f %s longer\n",
+			number, number == 1 ? "" : "s",
 			ceil(more > 120 ? more / 60 : more),
 			more > 120 ? "minutes" : more > 1 ? "seconds" : "second");
 }
