@@ -6,23 +6,26 @@ the machine's branch records with its own driver. At the end of a period no inte
 the program, and the records are the path before it. `perf functions report --source branches` reads
 all 64 records of each sample, and copies of the recording with the last 32 and 16.
 
+The nearest that perf has without us is the column IPC of `perf report --sort symbol` (ipc_lbr), which
+takes the blocks of the same records that lie inside of a function.
+
 A second recording has windows, samples of each event, and branch records, as by default. The
-records tell in which function the event of a sample has happened. Two more measurements are of
-cost: that of the records for a recorded program, and that of the table of a large recording, which
-is written, not recorded.
+records tell in which function the event of a sample has happened. The cost of the records for a
+recorded program is measured, too.
 """
 
+import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench import collect, cost, truth
+from bench import cost, truth
 from bench.experiment import functions_of, table_of
-from bench.guest import OUT, SHARE, UNTHROTTLED
+from bench.guest import CROSS, SHARE, UNTHROTTLED
 from bench.markdown import prose
 from emulator.compare import by_function, compare
-from tests.harness import branchrecords, fleet
-from tests.harness import perfdata as pw
+from tests.harness import branchrecords
 from tests.harness.env import BASE, PERF, TOP, in_guest, must
 
 TITLE = "Shares and CPI from branch records"
@@ -34,23 +37,13 @@ PATHS = f"-e '{EVENTS}' -c {PERIOD}"
 # as bench/truth.py, without two members that no rate needs: the records take a counter
 SAMPLED = truth.EVENTS.partition(",L1-icache")[0] + "}:uS"
 SAMPLES = f"-e '{SAMPLED}'"
-EVENT_SAMPLES = "event samples"
+EVENT_SAMPLES, STOCK = "event samples", "ipc_lbr"
 RECORDS = 64, 32, 16
 # the goals: the error of shares to what chance makes of it, that of the CPI, and marks
 CHANCE, ERROR, MARKED = 1.2, 0.06, (0.1, "a tenth")
 METRICS = truth.CYCLES, "CPI"
 RATES = "BM/KI", "CM/KI", "TM/KI"
 CHANCE_OF_RATES = 1.5
-# of the written recordings: samples, functions, blocks of code in each, and records of a sample
-SAMPLES_WRITTEN, FUNCTIONS, BLOCKS = (200_000, 2_000_000), 400, 4
-READERS = {
-    "decode": ("report", "--stats"),
-    "records": ("functions", "report", "--source", "branches"),
-}
-# reads the same records without us, and takes too long for the larger recording
-OTHER = {"other": ("report", "-b", "--sort", "symbol_to", "--stdio")}
-RUNS = 3
-SLOWER = 2
 # what records cost a program: commands that record it
 COSTS = {
     f"`{PATHS}`": f"perf record -q -T --sample-cpu {PATHS}",
@@ -87,6 +80,26 @@ def horizon(data: Path, *files: object) -> str:
     return f"{group['window']}/{group['burst']}"
 
 
+def error_of_ipc(data: Path, exact: dict, *files: object) -> dict[str, float]:
+    """The error of the CPI that perf report makes of branch records, and how many of the functions
+    have one.
+    """
+    options = "--sort", "symbol", "--stdio", "--objdump", f"{CROSS}objdump"
+    text = must(PERF, "report", "-i", data, *files, *options, stderr=subprocess.DEVNULL)
+    found = {name: float(ipc) for name, ipc in re.findall(r"\[.\] (\S+) +([\d.]+) +\[", text)}
+    error = whole = known = number = 0.0
+    for row in exact.values():
+        share, cpi = (row["metrics"].get(key) for key in METRICS)
+        if not share or not cpi or share["value"] < truth.LEAST:
+            continue
+        number += 1
+        if ipc := found.get(row["symbol"]):
+            known += 1
+            error += share["value"] * abs(1 / ipc - cpi["value"])
+            whole += share["value"] * cpi["value"]
+    return {"error": error / (whole or 1), "known": known, "functions": number}
+
+
 def values(program: str, model: str) -> dict[str, Any]:
     """All errors of a program: by the number of records, and of event samples."""
     files = "--symfs", truth.root_of(program)
@@ -107,80 +120,10 @@ def values(program: str, model: str) -> dict[str, Any]:
             branchrecords.shorten(data, path, records)
         found = compared(read(path, "branches"), exact)
         result[str(records)] = {**found, "horizon": horizon(path, *files)}
+    result[STOCK] = error_of_ipc(data, exact, *files)
     data, true = record(program, model, "origin", SAMPLES)
     result[EVENT_SAMPLES] = compared(read(data, "samples"), truth.exact(true, *files))
     return result
-
-
-def write(path: Path, samples: int) -> None:
-    """Writes a recording of x86-64, whose samples have 64 records each."""
-    import numpy  # pylint: disable=import-outside-toplevel
-
-    depth, at_once = RECORDS[0], 20_000
-    words = "identifier", "ip", "task", "time", "number"
-    kind = numpy.dtype(
-        [("type", "<u4"), ("misc", "<u2"), ("size", "<u2"), *((word, "<u8") for word in words)]
-        + [("records", "<u8", (depth, 3))]
-    )
-    code, begin = path.with_suffix(".so"), 0x10000000
-    fleet.library(code, FUNCTIONS)
-    length = fleet.SPACE // BLOCKS
-    blocks = numpy.array(
-        [begin + at + length * n for at in fleet.addresses(code) for n in range(BLOCKS)], "<u8"
-    )
-    # a few blocks are hot, most are not
-    random = numpy.random.default_rng(1)
-    random.shuffle(blocks)
-    weights = 1 / numpy.arange(1, len(blocks) + 1)
-    way = random.choice(len(blocks), (at_once, depth + 1), p=weights / weights.sum())
-    table = numpy.zeros(at_once, kind)
-    for name, value in {
-        "type": pw.SAMPLE,
-        "misc": pw.MISC_USER,
-        "size": kind.itemsize,
-        "identifier": 1,
-        "ip": blocks[way[:, 0]],
-        "task": 1000 << 32 | 1000,
-        "number": depth,
-    }.items():
-        table[name] = value
-    # the newest first; a block of zeros has instructions of two bytes, and two branches
-    ends = 2 * random.integers(length // 2, size=(len(blocks), 2))
-    taken = random.integers(2, size=(at_once, depth))
-    table["records"][:, :, 0] = blocks[way[:, 1:]] + ends[way[:, 1:], taken]
-    table["records"][:, :, 1] = blocks[way[:, :-1]]
-    table["records"][:, :, 2] = random.integers(1, 16, size=(at_once, depth)) << 4
-    cycles = pw.Event(
-        *("cycles", 0, 0, [1], PERIOD),
-        sample_type=pw.IDENTIFIER | pw.IP | pw.TID | pw.TIME | pw.BRANCH_STACK,
-        read_format=pw.FORMAT_ID,
-        branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
-    )
-    writer = pw.Writer([[cycles]], arch="x86_64")
-    where = pw.Where(1, 1000, 1000)
-    writer.comm(where, "program")
-    writer.mmap2(where, begin, 0x100000, str(code))
-    for first in range(0, samples, at_once):
-        table["time"] = 1000 + first + numpy.arange(at_once)
-        writer.records.append(table.tobytes())
-        writer.finished_round()
-    writer.write(path)
-
-
-def scale(samples: int, readers: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Time and memory of a table of a large recording."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    path = OUT / "branches.data"
-    write(path, samples)
-    runs = {
-        name: [collect.run(path, *words) for _ in range(RUNS)] for name, words in readers.items()
-    }
-    path.unlink()
-    return {
-        "samples": samples,
-        "seconds": {name: min(seconds for seconds, _, _ in own) for name, own in runs.items()},
-        "memory": {name: max(memory for _, memory, _ in own) for name, own in runs.items()},
-    }
 
 
 def measure() -> dict:
@@ -197,10 +140,6 @@ def measure() -> dict:
         "cost": {
             name: cost.run_time("python3", MODELS[0], command) for name, command in COSTS.items()
         },
-        "scale": [
-            scale(samples, readers)
-            for samples, readers in zip(SAMPLES_WRITTEN, (READERS | OTHER, READERS))
-        ],
     }
 
 
@@ -271,23 +210,6 @@ def report_cost(rows: dict[str, dict[str, float]]) -> list[str]:
     return lines
 
 
-def report_scale(small: dict[str, Any], large: dict[str, Any]) -> str:
-    """What the table of a large recording costs."""
-    times = large["seconds"]["records"] / large["seconds"]["decode"]
-    other = small["seconds"]["other"] / small["seconds"]["records"]
-    memory = [row["memory"]["records"] / 2**20 for row in (small, large)]
-    return prose(
-        f"""The table of a recording of {large['samples']:,} samples with {RECORDS[0]} records each
-        takes {large['seconds']['records']:.1f} s, {times:.0f} times as long as
-        `perf report --stats`, which does not look at the records (goal: at most {SLOWER} times,
-        {'met' if times <= SLOWER else 'not met'}). `perf {' '.join(OTHER['other'][:4])}`, which
-        does, takes {other:.0f} times as long as the table, of {small['samples']:,} samples. The table
-        takes {memory[1]:.0f} MB of memory, and that of {small['samples']:,} samples
-        {memory[0]:.0f} MB. The bench writes this recording itself, for x86-64, whose instructions
-        perf has to decode."""
-    )
-
-
 def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
@@ -305,7 +227,9 @@ def report(result: dict) -> str:
             The number in brackets is what the random choice of the samples alone would make.
             *intervals* are those that contain the truth, of all values of a line, if they have no
             mark. 32 and 16 records are the last ones of the same samples. *cycles* has how many
-            cycles of a sample count, and how many lie between these and the overflow."""
+            cycles of a sample count, and how many lie between these and the overflow.
+            *{STOCK}* is the IPC of `perf report --sort symbol`, of the 64 records: all records of a
+            block count alike, and it has no interval."""
         ),
         "",
         prose(
@@ -315,8 +239,6 @@ def report(result: dict) -> str:
         ),
         "",
         *report_cost(result["cost"]),
-        "",
-        report_scale(*result["scale"]),
     ]
     for model, programs in result["programs"].items():
         lines += [
@@ -336,6 +258,11 @@ def report(result: dict) -> str:
                     f"| {program} | {row['functions']} | {number} | {row['horizon']} | {cells} "
                     f"| {right} of {unmarked} |"
                 )
+            row = own[STOCK]
+            lines.append(
+                f"| {program} | {row['known']:.0f} of {row['functions']:.0f} | {STOCK} | | "
+                f"| {100 * row['error']:.1f} | |"
+            )
         most = {program: own[str(RECORDS[0])] for program, own in programs.items()}
         lines += [
             "",

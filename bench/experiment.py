@@ -51,7 +51,7 @@ MEANING = {
 
 RECORDS = struct.Struct("<IHH")  # type, misc, size
 WORD = struct.Struct("<Q")
-LOST, COMM, EXIT, THROTTLE, SAMPLE = 2, 3, 4, 5, 9
+LOST, COMM, EXIT, THROTTLE, SAMPLE, AUXTRACE = 2, 3, 4, 5, 9, 71
 COMM_EXEC = 1 << 13
 
 
@@ -79,6 +79,8 @@ def records(path: Path) -> Records:
         kind, misc, length = RECORDS.unpack_from(data, at)
         counts[kind] += 1
         at += length
+        if kind == AUXTRACE:  # its data follow
+            at += WORD.unpack_from(data, at - length + 8)[0]
         # a record that is no sample ends with the time, the CPU and the identifier
         if kind == COMM and misc & COMM_EXEC:
             begun = begun or WORD.unpack_from(data, at - 24)[0]
@@ -219,8 +221,6 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         [
             *lines,
             "",
-            f"Samples lost: {lost}. The published numbers of samples count each sample twice, once "
-            "for each",
-            "of the two events of the group.",
+            f"Samples lost: {lost}. The published numbers of samples count both events of a group.",
         ]
     )

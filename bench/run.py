@@ -27,7 +27,7 @@ from tests.harness.env import BASE, LINUX, must
 
 USUAL = "table", "published", "accuracy", "cost", "resonance", "collect"
 # these run if they are named
-LONG = "layout", "truth", "branches"
+LONG = "layout", "truth", "branches", "operations"
 # this one judges perf; no document has its figures, and they are not kept
 JUDGES = ("skid",)
 PICTURES = "pictures"  # shows, measures nothing

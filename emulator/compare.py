@@ -50,7 +50,12 @@ def read(path: Path) -> dict[Any, dict[str, Any]]:
         return by_function(json.load(file)["functions"])
 
 
-def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> list[Row]:
+def compare(
+    recorded: dict[Any, Any],
+    true: dict[Any, Any],
+    least: float,
+    columns: Iterable[str] = tuple(COLUMNS),
+) -> list[Row]:
     """Returns the functions with at least @least % of the true cycles."""
     rows = []
     for function, truth in true.items():
@@ -59,7 +64,7 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
             continue
         found = recorded[function]["metrics"] if function in recorded else {}
         values = {}
-        for column in COLUMNS:
+        for column in columns:
             if not (exact := truth["metrics"].get(column)):
                 continue
             value, missed = found.get(column) or {}, None

@@ -27,7 +27,9 @@ from typing import NamedTuple, NoReturn
 
 EXIT, FORK, COMM, SAMPLE = 4, 7, 3, 9
 LOST, THROTTLE, UNTHROTTLE, FINISHED_ROUND, LOST_SAMPLES, COMPRESSED = 2, 5, 6, 68, 13, 81
+AUX, ITRACE_START, AUXTRACE_INFO, AUXTRACE = 11, 12, 70, 71
 LEFT_OUT = {SAMPLE, LOST, THROTTLE, UNTHROTTLE, FINISHED_ROUND, LOST_SAMPLES}
+LEFT_OUT |= {AUX, ITRACE_START, AUXTRACE_INFO, AUXTRACE}
 COMM_EXEC = 1 << 13
 MISC_KERNEL, MISC_USER = 1, 2
 USER_TYPES = 64  # records from this type on are perf's own, and have no time
@@ -39,6 +41,7 @@ TRAILER = (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER)  # of records that are no 
 EXCLUDE_USER, EXCLUDE_KERNEL, FREQ, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 10, 1 << 18
 PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW = 0, 3, 4
 SOFTWARE_TYPES = {1, 2, 5}
+DUMMY = 1, 9  # type and config of an event that counts nothing
 LEAST_ATTR = 64 + 16  # the oldest perf_event_attr, and the place of its ids
 KERNEL = 1 << 63
 
@@ -161,6 +164,17 @@ def read_records(data: bytes, attr: Attr) -> Iterator[Record]:
             )
         yield Record(kind, misc, record, time)
         offset += size
+        if kind == AUXTRACE:  # its data follow
+            offset += struct.unpack_from("<Q", record, 8)[0]
+
+
+def type_of_operations(records: Iterable[Record]) -> int | None:
+    """The type of the event that follows operations, which is no counter; None if there is none."""
+    for record in records:
+        if record.kind == AUXTRACE_INFO:
+            own = struct.unpack_from(f"<{len(record.data) // 8 - 2}Q", record.data, 16)
+            return next((word for word in own if word > max(SOFTWARE_TYPES)), None)
+    return None
 
 
 def columns(attr: Attr) -> tuple[str, ...]:
@@ -255,6 +269,7 @@ def samples(
     events = {
         (columns(attr), attr.flags & (EXCLUDE_USER | EXCLUDE_KERNEL)): attr
         for attr in reversed(attrs)
+        if (attr.type, attr.config) != DUMMY
     }
     counted = False
     for thread, life in threads.items():
@@ -283,7 +298,8 @@ def with_records(data: bytes, attrs: list[Attr], kinds: int, records: Iterable[b
     body = b"".join(records)
     struct.pack_into("<Q", header, 48, len(body))
     for attr in attrs:
-        (size,) = struct.unpack_from("<I", header, attr.place + 4)
+        _, size = struct.unpack_from("<II", header, attr.place)
+        struct.pack_into("<IIQ", header, attr.place, attr.type, size, attr.config)
         struct.pack_into("<QQ", header, attr.place + 16, 1, kinds)
         struct.pack_into("<Q", header, attr.place + 40, attr.flags & ~FREQ)
         struct.pack_into("<Q", header, attr.place + 72, 0)  # no branch records
@@ -308,6 +324,10 @@ def truth(data: bytes, lines: Iterable[str]) -> bytes:
     if not attrs or attrs[0].sample_type & needed != needed:
         fail("the recording has no times: record with -T")
     records = list(read_records(data, attrs[0]))
+    aux, (dummy, config) = type_of_operations(records), DUMMY
+    attrs = [
+        attr._replace(type=dummy, config=config) if attr.type == aux else attr for attr in attrs
+    ]
     images, threads = read_images(lines), lives(records)
     mixed = [(record.time, record.data) for record in records if record.kind not in LEFT_OUT]
     # fields that records of other kinds have stay

@@ -32,7 +32,9 @@ events=events workload=workload
 # and so its runs are the same.
 jitter=
 [ -z "${WORKLOAD:-}" ] || jitter='s,\(period=[0-9]*\)/,\1\,alt-period-jitter=16/,g'
-EVENTS=${EVENTS:-$(machine $events | sed "$jitter")}
+# the model's CPU can follow operations
+[ "$MODEL" = none ] || operations=,arm_spe_0/jitter=1,event_filter=2,period=4096/u
+EVENTS=${EVENTS:-$(machine $events | sed "$jitter")${operations:-}}
 WORKLOAD=${WORKLOAD:-$(machine $workload)}
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")
@@ -83,13 +85,10 @@ if [ "$MODEL" != none ]; then
 	}
 	"$@" -i "$0/truth.data" > "$0/true.json"
 	tables=()
-	for source in windows samples branches; do
+	for source in windows samples operations branches; do
 		"$@" -i "$0/perf.data" --source $source > "$0/$source.json" 2> /dev/null &&
 			tables+=("$0/$source.json")
 	done
-	# without branch records, the default allows for late samples, of which windows tell
-	[ ! -s "$0/samples.json" ] || [ -s "$0/branches.json" ] ||
-		"$@" -i "$0/perf.data" > "$0/samples.json" 2> /dev/null
 	emulator/compare.py "$0/true.json" "${tables[@]}" > "$0/compared.txt"
 	' "$new" "$perf" functions report -j "${symbols[@]}"
 	rm -f "$new"/{truth.txt,*.json}

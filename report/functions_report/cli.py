@@ -337,12 +337,13 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     data["table"] = page.table_data(table)
     note = ""
     try:
-        event, tree = flame.of_chains(perf, inputs, arguments.inline)
+        tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
         note = flame.why_none(error)
-        event, tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
-    data["flame"] = {"event": event, "columns": table["columns"], "root": tree, "note": note}
-    data["flame"]["unit"] = unit_of(table, event)
+        tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
+    data["flame"] = {"columns": table["columns"], "root": tree, "note": note}
+    data["flame"]["event"] = table.get("width")
+    data["flame"]["units"] = {one["name"]: unit_of(table, one["name"]) for one in table["events"]}
     data["warnings"] = list(perf.warnings)
     if arguments.interval:
         data["timeline"] = page.timeline_data(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A tree of call chains for a flame graph: nodes as wide as their cycles, with perf's metrics.
+"""A tree of call chains for a flame graph: nodes as wide as an event, with perf's metrics.
 
 The metrics of an inner node are those of all observations below it. perf makes them: chains that
 are cut at one depth (counted from the outermost caller) are a partition of all observations, so
@@ -22,11 +22,11 @@ ALL = "all"
 OF_ROW = "observations", "metrics"  # members of a row that a node has
 
 
-def node(row: Table, name: str, event: str | None) -> Node:
-    """Returns the node of a row of a table; event: the one whose count is the width."""
+def node(row: Table, name: str) -> Node:
+    """Returns the node of a row of a table. Its width is one of the counts of events."""
     return {
         "name": name,
-        "value": value_of(row["events"].get(event)),
+        "counts": {event: value_of(one) for event, one in row["events"].items()},
         **{key: row[key] for key in OF_ROW},
         "is_inner": False,  # set when a longer chain is seen
         "children": [],
@@ -36,7 +36,7 @@ def node(row: Table, name: str, event: str | None) -> Node:
 def empty(table: Table) -> Node:
     """Returns a root without metrics."""
     row = {"events": {}, "observations": table["observations"], "metrics": {}}
-    return node(row, ALL, None)
+    return node(row, ALL)
 
 
 def is_all(row: Table) -> bool:
@@ -44,16 +44,18 @@ def is_all(row: Table) -> bool:
     return (row["symbol"], row["dso"]) == ("[all]", "")
 
 
-def of_table(table: Table) -> tuple[str | None, Node]:
-    """The event that is the width, and a tree of one level: the rows of a table."""
-    event, rows = table.get("width"), table["functions"]
+def of_table(table: Table) -> Node:
+    """A tree of one level: the rows of a table."""
+    rows = table["functions"]
     if table["by"] == "children":  # callers include the windows of their callees
         rows = [row for row in rows if is_all(row)]
     root = empty(table)
-    children = [node(row, row["label"], event) for row in rows]
-    root["value"] = sum(child["value"] for child in children)
-    root["children"] = [child for child in children if child["value"]]
-    return event, root
+    children = [node(row, row["label"]) for row in rows]
+    for child in children:
+        for event, count in child["counts"].items():
+            root["counts"][event] = root["counts"].get(event, 0) + count
+    root["children"] = [child for child in children if any(child["counts"].values())]
+    return root
 
 
 def add_level(above: dict[str, Node], table: Table, depth: int) -> dict[str, Node]:
@@ -62,9 +64,9 @@ def add_level(above: dict[str, Node], table: Table, depth: int) -> dict[str, Nod
     for row in table["functions"]:
         callee, _, callers = row["symbol"].partition(";")
         if row["symbol"].count(";") == depth - 1:  # a shorter chain has its node
-            level[row["symbol"]] = child = node(row, callee, table.get("width"))
+            level[row["symbol"]] = child = node(row, callee)
             above[callers]["is_inner"] = True
-            if child["value"]:
+            if any(child["counts"].values()):
                 above[callers]["children"].append(child)
     return level
 
@@ -115,8 +117,8 @@ def why_none(error: ReportError) -> str:
     return f"No call chains: {error}"
 
 
-def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[str | None, Node]:
-    """The event that is the width, and the tree of call chains, with inlined functions or without.
+def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> Node:
+    """The tree of call chains, with inlined functions or without.
 
     Raises ReportError if there are no call chains.
     """
@@ -131,8 +133,8 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
             return perf.table_of_sums(file, what=f"metrics of call chains, depth {depth}")
 
         table, depth = table_at(0), 0
-        event, rows = table.get("width"), table["functions"]
-        root = node(rows[0], ALL, event) if rows else empty(table)
+        rows = table["functions"]
+        root = node(rows[0], ALL) if rows else empty(table)
         level = {"": root}
         nodes = dict(level)
         while level:
@@ -142,4 +144,4 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
     perf.warnings[:] = warnings  # those of a cut table name a file that nobody knows
     if root["is_inner"]:
         make_inclusive(nodes, inclusive_rows(perf, inputs))
-    return event, root
+    return root

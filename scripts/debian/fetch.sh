@@ -22,13 +22,11 @@ apt-get --quiet --quiet --option APT::Update::Error-Mode=any update || {
 	echo "fetch: Debian's packages cannot be looked up: check the network" >&2
 	exit 1
 }
-# scripts/step reads these messages, and those below, to show the progress
 apt-get --quiet --yes --target-release "$suite" --download-only install "${packages[@]}"
 
 rm -rf "$dir"
 mkdir -p "$database"/{info,updates}
 for package in "$apt"/archives/*.deb; do
-	echo "Unpacking $package"
 	dpkg-deb --extract "$package" "$dir"
 	name=$(basename "${package%%_*}")
 	[ "$(dpkg-deb --field "$package" Multi-Arch)" != same ] || name+=:$arch
@@ -44,7 +42,6 @@ for package in "$apt"/archives/*.deb; do
 			cp "$apt/control/$file" "$database/info/$name.$file"
 	done
 	rm -r "$apt/control"
-	echo "Setting up $package"
 done
 # in suites with everything in /usr, the base system has these links, not a package
 for link in bin sbin lib lib64; do

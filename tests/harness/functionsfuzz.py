@@ -25,7 +25,8 @@ CLANG = *("clang", "-g", "-O1", "-w", "-D__has_feature(feature)=0"), *(
     "-fno-sanitize-recover=undefined",
     *("-Dfuzz_initialize=LLVMFuzzerInitialize", "-Dfuzz_one_input=LLVMFuzzerTestOneInput"),
     *("-Dfuzz_mutate=LLVMFuzzerCustomMutator", "-Dfuzz_mutate_bytes=LLVMFuzzerMutate"),
-    "-fno-sanitize=nonnull-attribute",  # perf's evlist copies 0 bytes from NULL
+    # perf's evlist copies 0 bytes from NULL; its samples have 8 bytes behind raw data of any size
+    "-fno-sanitize=nonnull-attribute,alignment",
 )
 
 
@@ -92,7 +93,7 @@ def recording_seeds(folder: Path) -> None:
     features = b""
     recordings = (
         *(windows(), threads(), chains(), late_group(), late_leader()),
-        *(branches("aarch64"), branches("x86_64")),
+        *(branches("aarch64"), branches("x86_64"), aux(), registers()),
     )
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
@@ -109,6 +110,8 @@ def records(text: bytes) -> Iterator[tuple[int, bytes]]:
     at = 16
     while at < len(text):
         kind, _, size = struct.unpack_from("<IHH", text, at)
+        if kind == pw.AUXTRACE:  # its data follow
+            size += struct.unpack_from("<Q", text, at + 8)[0]
         yield kind, text[at : at + size]
         at += size
 
@@ -183,6 +186,40 @@ def branches(arch: str) -> pw.Writer:
     ):
         writer.sample(event, where, 0x1000, LONG, [(1, 0)], branches=(0, stack))
     return writer
+
+
+def aux() -> pw.Writer:
+    """AUX data of SPE: a load that misses, a branch, and padding."""
+    kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.IDENTIFIER
+    event = pw.Event("arm_spe_0//", 9, 1 << 16, [9], 4096, sample_type=kinds)
+    pmus = ((9, "arm_spe_0"),)
+    made = Recording([[event]], cpuid="0x00000000410fd490", arch="aarch64", pmus=pmus)
+    made.map("/usr/bin/true", 0x1000, 0x2000)
+    data = b""
+    for time in range(2000, 2040, 2):
+        data += struct.pack("<BQBIBH", 0xB0, 0x1010 | 1 << 63, 0x64, 100, 0x52, 0x33E)
+        data += struct.pack("<BBBHBQ", 0x49, 0, 0x98, 30, 0x71, time)
+        data += struct.pack("<BQBIBH", 0xB0, 0x1100 | 1 << 63, 0x64, 100, 0x52, 0x82)
+        data += struct.pack("<BBBQ", 0x4A, 1, 0x71, time + 1) + bytes(3)
+    pw.write_trace(made.writer, 9, data)
+    made.writer.side(pw.AUX, struct.pack("<QQQ", 0, len(data), 9), made.where(), 9)
+    return made.writer
+
+
+def registers() -> pw.Writer:
+    """Samples of IBS: with registers, with too few of them, and with a data source."""
+    kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
+    events = [
+        pw.Event("ibs_op//", 9, 1 << 19, [1], LONG, sample_type=kinds | pw.RAW),
+        pw.Event("ibs_op//", 9, 0, [2], LONG, sample_type=kinds | pw.DATA_SRC | pw.WEIGHT),
+    ]
+    groups = [[event] for event in events]
+    made = Recording(groups, cpuid="AuthenticAMD,25,97,2", arch="x86_64", pmus=((9, "ibs_op"),))
+    words = 3 << 17 | 1 << 19, 0x1000, 3 << 36, 2, 100 << 32 | 0x10008D, 0, 0, 0
+    for size in 68, 68, 44, 8:
+        made.sample(0x1000, LONG, raw=struct.pack("<I8Q", 0xFFF, *words)[:size])
+        made.sample(0x1000, LONG, group=1, memory=(size, 2 | 0x82 << 5 | 0x14 << 26))
+    return made.writer
 
 
 def late_group() -> pw.Writer:

@@ -30,11 +30,15 @@
 #define HEADER_SIZE	16
 #define ATTR		64
 #define FEATURE		80
+#define AUXTRACE_INFO	70
+#define AUXTRACE	71
+#define TIME_CONV	79
 /* The sample types that the command reads. */
 #define SAMPLE_TYPES	((u64)(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
 			 PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | \
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_STREAM_ID | \
-			 PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_IDENTIFIER))
+			 PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW | \
+			 PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC))
 
 static const char magic[HEADER_SIZE] = "PERFILE2\x10";
 
@@ -44,8 +48,11 @@ const char *__lsan_default_suppressions(void);
 /* Names leaks to ignore; LeakSanitizer calls this. */
 const char *__lsan_default_suppressions(void)
 {
-	/* perf 6.12, in every tool: a thread without maps leaks at its second fork. */
-	return "leak:maps__copy_from\n";
+	/*
+	 * perf 6.12, in every tool: a thread without maps leaks at its second fork; PMUs of this
+	 * machine make room for those of a pipe.
+	 */
+	return "leak:maps__copy_from\nleak:perf_env__read_pmu_mappings\n";
 }
 
 /* The records of features, as perf writes them. */
@@ -151,6 +158,10 @@ static bool is_well_formed(const u8 *record, const struct perf_event_header *hea
 		[ATTR]			= { 176, 0 },
 		[68]			= { 8, 0 },	/* finished round */
 		[FEATURE]		= { 16, 0 },
+		[PERF_RECORD_AUX]	= { 32, 0 },
+		[AUXTRACE_INFO]		= { 32, 0 },
+		[AUXTRACE]		= { 48, 0 },
+		[TIME_CONV]		= { 56, 0 },
 	};
 	u16 least, string;
 	u64 period, window, sample_type, branches;
@@ -193,15 +204,24 @@ static size_t keep_well_formed(u8 *data, size_t size)
 {
 	size_t to = HEADER_SIZE;
 	struct perf_event_header header;
+	u64 data_size;
 
 	for (size_t from = HEADER_SIZE; from + sizeof(header) <= size; from += header.size) {
 		memcpy(&header, data + from, sizeof(header));
 		if (header.size < sizeof(header) || header.size > size - from)
 			break;
+		/* AUX data follow: take what is there, up to 64 KB. */
+		data_size = 0;
+		if (header.type == AUXTRACE && header.size >= 48) {
+			memcpy(&data_size, data + from + 8, sizeof(data_size));
+			data_size = min(data_size & 0xffff, (u64)(size - from - header.size));
+			memcpy(data + from + 8, &data_size, sizeof(data_size));
+		}
 		if (!is_well_formed(data + from, &header))
 			continue;
-		memmove(data + to, data + from, header.size);
-		to += header.size;
+		memmove(data + to, data + from, header.size + data_size);
+		to += header.size + data_size;
+		from += data_size;
 	}
 	return to;
 }

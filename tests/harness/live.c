@@ -40,5 +40,5 @@ int main(int argc, char **argv)
 	symbol_conf.kallsyms_name = "/dev/null";
 	symbol_conf.try_vmlinux_path = false;
 	fn_table__init(&table);
-	return fn_session__read(argv[1], &options, &table, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return fn_session__read(argv[1], &options, &table) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -381,7 +381,7 @@ class Simulation:
             addresses = addresses[: self.max_stack or None]
             rows = self._functions(frames)
             self.rows.update(zip(rows, rows))
-            known, common = rows, self._calls_in_both(frames, stream.frames)
+            known, common = rows, ()  # windows do not count
         else:
             # mostly stay in the function of the last sample
             if not stream.thread or self.random.random() >= 0.6:
@@ -426,15 +426,6 @@ class Simulation:
         """The functions of frames, each once."""
         return tuple(dict.fromkeys(self._function_of(*place, address) for place, address in frames))
 
-    def _calls_in_both(self, frames: Sequence[tuple], before: Sequence[tuple]) -> tuple:
-        """The functions of the calls that are in both stacks."""
-        nr = 0
-        for frame, other in zip(frames, before):
-            nr += self._functions([frame]) == self._functions([other])
-            if frame != other:
-                break
-        return self._functions(frames[:nr])
-
     def _count(
         self,
         group: list[pw.Event],
@@ -451,6 +442,8 @@ class Simulation:
         """
         key = self.key(group)
         self.samples.update((row, key[0]) for row in rows)
+        if self.by == "children":
+            return
         is_whole = stream.thread and not stream.broken
         is_same = is_whole and stream.thread == thread
         if is_whole:

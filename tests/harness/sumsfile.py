@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 
-HEAD = "perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\nflags\t0\t0\t0\n"
+HEAD = "perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\npartial\t0\n"
 Windows = Sequence[Sequence[float]]
 SAMPLED = "totals", "squares", "numbers"  # arrays by event, and those of BINS
 BINS = 5

@@ -6,6 +6,7 @@ Recordings are made up sample by sample. Those of this machine need the right to
 
 import gzip
 import importlib.util
+import itertools
 import json
 import re
 import subprocess
@@ -120,6 +121,35 @@ class LongWindows(unittest.TestCase):
             done = run(PERF, "functions", "report", path, stderr=-1)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"windows have 20000 {unit} on average", done.stderr)
+
+
+class FewSamples(unittest.TestCase):
+    """A short run has a table, and a line says for how long to record."""
+
+    def printed(self, samples: int) -> str:
+        """Two functions share the samples, which come every 100 ms."""
+        clock = pw.Event("cpu-clock", SOFTWARE, 0, [1], 100 * MILLISECOND, sample_type=KINDS)
+        recording = Recording([[clock]])
+        recording.clock = itertools.count(1000, clock.sample_period)
+        for number in range(samples):
+            place = 0x1000 + 0x1000 * (number % 2)
+            recording.writer.sample(
+                clock, recording.where(), place, 100 * MILLISECOND, [], number=1
+            )
+        return must(PERF, "functions", "report", recording.write(DATA / "few.data"))
+
+    def test_time(self):
+        # the standard error of a share of a half is 10 % / 1.96 with 384 samples
+        said = self.printed(60)
+        line = re.search(r"^# only 60 samples: .*, record about (\d+) seconds longer$", said, re.M)
+        self.assertIsNotNone(line, said)
+        self.assertAlmostEqual(int(line[1]), 0.1 * (384 - 60), delta=5)
+        line = re.search(r"^# only 6 samples: .* (\d+) seconds longer$", self.printed(6), re.M)
+        self.assertAlmostEqual(int(line[1]), 0.1 * (384 - 6), delta=20)
+
+    def test_enough(self):
+        self.assertNotIn("only", self.printed(300))
+        self.assertNotIn("longer", self.printed(500))
 
 
 class Screen(unittest.TestCase):

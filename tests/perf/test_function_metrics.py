@@ -33,8 +33,8 @@ SPEC.loader.exec_module(fm)
 
 DATA = CHECK / "function-metrics"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "40"))
-MODULE = BUILD / "perf/python"
-# perf's module reads recordings since 7.3
+PROGRAM = {"PYTHONPATH": str(BUILD / "perf/python"), "PATH": "/usr/bin:/bin"}
+# perf's module reads recordings since 7.3; perf script of 7.4 only starts the program
 WAYS = ("script",) if BASE == "6.12" else ("script", "module")
 Done = subprocess.CompletedProcess
 
@@ -46,8 +46,7 @@ def setUpModule() -> None:
 def table(path: Path, *options: object, way: str = "script") -> Done:
     """The script's table, made in one of the ways to run it."""
     if way == "module":
-        command = "/usr/bin/python3", SCRIPT, "-i", path, *options
-        return run(*command, stderr=-1, env={"PYTHONPATH": str(MODULE)})
+        return run(SCRIPT, "-i", path, *options, stderr=-1, env=PROGRAM)
     return run(PERF, "script", "-i", path, "-s", SCRIPT, "--", *options, stderr=-1)
 
 
@@ -277,7 +276,7 @@ class Counts(Case):
         windows.window(0x1000)
         path = windows.write(DATA / "full.data")
         for way in WAYS:
-            command = ("/usr/bin/python3", SCRIPT, "-i", path)
+            command: tuple[object, ...] = SCRIPT, "-i", path
             if way == "script":
                 command = PERF, "script", "-i", path, "-s", SCRIPT
             with open("/dev/full", "w", encoding="utf-8") as full:
@@ -287,7 +286,7 @@ class Counts(Case):
                     stderr=subprocess.PIPE,
                     text=True,
                     check=False,
-                    env={**os.environ, "PYTHONPATH": str(MODULE)},
+                    env={**os.environ, **PROGRAM},
                 )
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertRegex(done.stderr, r"\A.*cannot be written: No space left on device\n\Z")
@@ -379,7 +378,7 @@ class Cases(Case):
 
     def test_by_itself(self):
         """Where there is no module, or none that has counts, one line says so."""
-        help_ = run("/usr/bin/python3", SCRIPT, "--help")
+        help_ = run(SCRIPT, "--help")
         self.assertEqual(help_.returncode, 0)
         for metric in fm.METRICS:
             self.assertIn(f"  {metric.column:6} {metric.meaning}", help_.stdout)
@@ -389,7 +388,7 @@ class Cases(Case):
                 ("sample_event = 1", "this module perf has no counts of groups: use perf script"),
             ):
                 Path(folder, "perf.py").write_text(text, encoding="utf-8")
-                done = run("/usr/bin/python3", "-B", SCRIPT, env={"PYTHONPATH": folder})
+                done = run(SCRIPT, env={"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"})
                 self.assertEqual(done.returncode, 1)
                 self.assertRegex(done.stdout, rf"\Agenerate-function-metrics: {reason}.*\n\Z")
         if "module" in WAYS:
@@ -501,7 +500,7 @@ class Scripts(unittest.TestCase):
         """Each option that `perf script -l` advertises is one of the script's."""
         text = (SCRIPT.parent / "bin/generate-function-metrics-report").read_text()
         usage = re.search("(?m)^# args: (.*)", text)[1]
-        help_ = run("/usr/bin/python3", SCRIPT, "--help").stdout
+        help_ = run(SCRIPT, "--help").stdout
         for option in re.findall(r"(?<![\w-])--?\w[\w-]*", usage):
             self.assertRegex(help_, rf"(?<!\S){option}\b")
         for value in re.search(r"-s (\S+)\]", usage)[1].split("|"):

@@ -296,7 +296,7 @@ class Numbers(Refused):
             ("windows\t0", "matched\t0"),
             ("windows\t0", "windows\t3"),  # there is one set
             ("lost\t0", f"lost\t{COUNT + 1}"),
-            ("flags\t0", "flags\t2"),
+            ("partial\t0", "partial\t-1"),
             ("-\t1", f"-\t{SUM * 2}"),
             ("-\t1\t1\t1\t1\t1", f"-\t1\t1\t1\t1\t{SUM * 2}"),
             ("-\t1\t1", "-\t1\tnan"),

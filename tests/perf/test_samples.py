@@ -8,7 +8,6 @@ tells whether shares, rates and intervals are true.
 import itertools
 import math
 import random
-import subprocess
 import unittest
 from collections import Counter
 from collections.abc import Sequence
@@ -196,14 +195,7 @@ class Reading(Sums):
         self.assertAlmostEqual(metrics[0x2000]["%I"], 100 * 125 / 175)
         self.assertNotIn("DIS", metrics[0x1000])
         self.assertEqual(best[0]["events"]["cycles"]["count"], cycles)
-        # instructions are counted in one function, and most are sampled in the other
-        done = run(PERF, "functions", "report", path, stderr=-1)
-        self.assertIn(
-            "event samples and windows differ in 1 value by more than their intervals, such as "
-            "the CPI of unnamed code, 10.5 and 3.0: ",
-            done.stderr,
-        )
-        text = done.stdout
+        text = must(PERF, "functions", "report", path, stderr=-1)
         self.assertIn("\n# source: event samples\n", text)
         windows = must(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
         self.assertIn("\n# source: windows\n", windows)
@@ -555,31 +547,3 @@ class Record(unittest.TestCase):
         )
         key = "test_loop", "cpu-clock:u"
         self.assertEqual(found["test_loop", "cpu-clock"], expected[key])
-
-    def test_options_of_the_program(self):
-        """Its -t, whatever it means, names no threads to record; that of perf record does."""
-        path = DATA / "options.data"
-        run(PERF, "record", "-q", "-e", "cpu-clock:u", "-o", path, "true")
-        if " record " not in run(PERF, "report", "--header-only", "-i", path).stdout:
-            self.skipTest("perf of Linux 7.3 does not write its command line")
-        perf = *(PERF, "functions", "record", "-q", "--no-inherit"), "-o", path
-        events = "--period", 100000, "-e", "{cpu-clock,page-faults}:uS"
-        loop = "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
-        with subprocess.Popen(["sleep", "60"]) as other:
-            for command, lacks in (
-                ((*loop, "-t", "5"), True),
-                (("--", *loop, "-t", "5"), True),
-                (("-t", other.pid, *loop), False),
-                (("-t", other.pid, "--", *loop), False),
-                (("-p", other.pid, "--", *loop, "-t", "5"), True),
-            ):
-                with self.subTest(command=command):
-                    done = run(*perf, *events, *command)
-                    if done.returncode:
-                        other.kill()
-                        self.skipTest(f"perf does not work here: {done.stdout.strip()[-200:]}")
-                    done = run(PERF, "functions", "report", "-i", path, stderr=-1)
-                    self.assertEqual(
-                        "new threads and children are not in this recording" in done.stderr, lacks
-                    )
-            other.kill()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.lbr import NAMES, REGISTERS, Thread
-from tests.harness.recording import WINDOW
 
 DATA = CHECK / "lbr"
 HANDLER = """
@@ -78,20 +77,19 @@ class Report(unittest.TestCase):
 class Children(unittest.TestCase):
     """perf functions report --children --stitch-lbr."""
 
-    def windows(self, recording: Thread) -> dict[str, int]:
-        """The matched windows of each function and all that it calls."""
-        words = "--children", "--stitch-lbr", "--source", "windows", "-j", "-i"
-        path = recording.write(DATA / "windows.data")
+    def samples(self, recording: Thread) -> dict[str, int]:
+        """The samples of each function and all that it calls."""
+        words = "--children", "--stitch-lbr", "-j", "-i"
+        path = recording.write(DATA / "samples.data")
         table = json.loads(must(PERF, "functions", "report", *words, path, stderr=-1))
-        return {row["symbol"]: row["observations"]["windows"] for row in table["functions"]}
+        return {row["symbol"]: row["observations"]["samples"] for row in table["functions"]}
 
     def test_callers(self):
         """All callers count, as soon as a sample has seen the outermost one."""
         recording = thread("seen")
         for depth in 20, 43, 43, 45:
             recording.take(depth=depth)
-            recording.take(WINDOW)
-        found = self.windows(recording)
+        found = self.samples(recording)
         self.assertEqual(found["[all]"], 4)
         counts = {NAMES[n]: sum(n <= depth for depth in (20, 43, 43, 45)) for n in range(46)}
         self.assertEqual({name: found.get(name) for name in counts}, counts)
@@ -102,8 +100,7 @@ class Children(unittest.TestCase):
         recording = thread("unseen")
         for depth in 43, 44, 45:
             recording.take(depth=depth)
-            recording.take(WINDOW)
-        self.assertEqual(self.windows(recording), {"[cut]": 3})
+        self.assertEqual(self.samples(recording), {"[cut]": 3})
 
     def test_other_recordings(self):
         path = thread("other").write(DATA / "other.data")

@@ -385,103 +385,6 @@ class Tables(Case):
         self.assertTrue(self.browser.one("#table").is_displayed())
 
 
-class Thresholds(Case):
-    """Limits that the reader sets."""
-
-    BOUND = 8
-
-    def set(self, name: str, limit: str) -> None:
-        """Types a threshold where there may be one already."""
-        box = self.browser.one(f"#table [aria-label='Threshold of {name}']")
-        box.send_keys(Keys.CONTROL, "a", Keys.NULL, limit or Keys.DELETE, Keys.TAB)
-
-    def looks(self, name: str, panel: str = "table") -> list[str]:
-        """The classes of the cells in a column."""
-        at = 1 + [column["name"] for column in self.table["columns"]].index(name)
-        return self.browser.run(
-            "return [...document.querySelectorAll(`#${arguments[0]} tr.row`)].map(row =>"
-            " row.children[arguments[1]].className)",
-            panel,
-            at,
-        )
-
-    def expected(self, name: str, past) -> list[str]:
-        """The expected classes of cells; past(value) tells whether it is past the threshold."""
-        result = []
-        for row in self.table["functions"]:
-            value = row["metrics"][name] or {}
-            digits = next(one["digits"] for one in self.table["columns"] if one["name"] == name)
-            ends = [value[end] for end in ("value", "low", "high") if end in value]
-            printed = [float(text(number, digits)) for number in ends]
-            if not value:
-                result.append("undefined")
-            elif is_weak(value):
-                result.append("weak")
-            elif past(printed[0]):
-                result.append("beyond" if all(map(past, printed)) else "perhaps")
-            else:
-                result.append("")
-        return result
-
-    def test_thresholds_colour_cells(self):
-        self.open(self.page)
-        before = self.looks("CPI"), self.looks("CM/KI")
-        self.browser.one("#table .controls button").click()
-        self.set("CPI", f"> {self.BOUND}")
-        expected = self.expected("CPI", lambda value: value > self.BOUND)
-        self.assertEqual(self.looks("CPI"), expected)
-        # some weak value is past the threshold and keeps its looks
-        self.assertLessEqual({"beyond", "perhaps", "weak", ""}, set(expected))
-        self.assertTrue(
-            any(
-                is_weak(row["metrics"]["CPI"]) and row["metrics"]["CPI"]["value"] > self.BOUND
-                for row in self.table["functions"]
-            )
-        )
-        weak = self.browser.one("#table td.weak .value")
-        self.assertEqual(
-            self.browser.run("return getComputedStyle(arguments[0], '::after').content", weak),
-            '"?"',
-        )
-        self.assertEqual(self.looks("CM/KI"), before[1])
-        self.set("CPI", f"<{self.BOUND}")
-        self.assertEqual(self.looks("CPI"), self.expected("CPI", lambda value: value < self.BOUND))
-        self.assertTrue(self.browser.one("#table .beyond.key").is_displayed())
-        self.set("CPI", "about 3")
-        self.assertEqual(
-            self.browser.one("[aria-label='Threshold of CPI']").get_attribute("aria-invalid"),
-            "true",
-        )
-        self.assertEqual(self.looks("CPI"), self.expected("CPI", lambda value: value < self.BOUND))
-        self.set("CPI", "")
-        self.assertEqual(self.looks("CPI"), before[0])
-        self.assertFalse(self.browser.one("#table .beyond.key").is_displayed())
-
-    def test_the_address_keeps_them(self):
-        self.open(self.page)
-        self.browser.one("#table .controls button").click()
-        self.set("CPI", "> 6")
-        self.set("%CY", "<1e0")
-        looks = self.looks("CPI"), self.looks("%CY")
-        address = self.browser.driver.current_url
-        self.assertIn("#", address)
-        self.open(self.page, address.split("#")[1])
-        self.assertEqual((self.looks("CPI"), self.looks("%CY")), looks)
-        self.assertEqual(
-            looks[1], [look or self.looks("%CY")[i] for i, look in enumerate(self.share_looks())]
-        )
-        self.assertEqual(self.browser.one("#table .controls button").text, "Thresholds (2)")
-        self.browser.picture(DATA / "thresholds-light.png")
-        self.browser.all("#table .controls button")[1].click()
-        self.assertEqual(self.browser.driver.current_url, self.page.as_uri())
-        self.assertEqual(self.browser.all("#table tbody :is(.beyond, .perhaps)"), [])
-        self.assertEqual(self.focus("textContent"), "Thresholds")
-
-    def share_looks(self) -> list[str]:
-        """The looks of shares if those below 1 are past the threshold; these have no bar."""
-        return self.expected("%CY", lambda value: value < 1)
-
-
 class Topdown(Case):
     """The tree of top-down analysis."""
 
@@ -589,28 +492,24 @@ class Flames(Case):
                 sums[frames[:depth]] = [a + b for a, b in zip(one, numbers)]
         return sums
 
-    def test_flame_graph(self):
-        self.open(DATA / "chains.html")
-        self.browser.one("#tab-flame").click()
-        self.assertEqual(
-            self.browser.one("#flame .legend").text.split("\n")[0],
-            "Width: cycles, 67\u202f500 cycles in all",
-        )
-        frames, expected = self.frames(), self.inclusive()
+    def check(self, event: str, place: int) -> None:
+        """The frames are as wide as an event, which is at this place of CHAINS."""
+        frames = self.frames()
+        expected = {chain: one for chain, one in self.inclusive().items() if one[place]}
         width = self.browser.run("return document.querySelector('#flame .chart').clientWidth")
         self.assertEqual(
             sorted((name, depth) for name, depth, _ in frames),
             sorted((chain[-1] if chain else "all", len(chain)) for chain in expected),
         )
         wanted = []
-        for chain, (windows, cycles, instructions, _) in expected.items():
-            share = cycles / expected[()][1]
-            cpi = f"{cycles / instructions:.1f}" if instructions else "–"
+        for chain, numbers in expected.items():
+            share = numbers[place] / expected[()][place]
+            cpi = f"{numbers[1] / numbers[2]:.1f}" if numbers[2] else "–"
             says = (
-                f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the cycles;"
-                f" {cycles:_} cycles; {windows} windows; CPI {cpi}".replace("_", "\u202f")
+                f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the {event};"
+                f" {numbers[place]:_} {event.split('-')[-1]}; {numbers[0]} windows; CPI {cpi}"
             )
-            wanted.append((says, len(chain), share * width))
+            wanted.append((says.replace("_", "\u202f"), len(chain), share * width))
         seen = sorted(
             (frame["says"], depth, frame["width"]) for (_, depth, _), frame in frames.items()
         )
@@ -618,7 +517,23 @@ class Flames(Case):
             self.assertTrue(one[0].startswith(true[0]), (one, true))
             self.assertEqual(one[1], true[1])
             self.assertAlmostEqual(one[2], true[2], delta=0.1)
+
+    def test_flame_graph(self):
+        self.open(DATA / "chains.html")
+        self.browser.one("#tab-flame").click()
+        self.assertEqual(
+            self.browser.one("#flame .legend").text.split("\n")[0],
+            "Width: cycles, 67\u202f500 cycles in all",
+        )
+        self.check("cycles", 1)
         self.browser.picture(DATA / "flame-light.png")
+        for place, event in (2, "instructions"), (3, "page-faults"), (1, "cycles"):
+            self.browser.run(
+                """const [widths] = document.querySelectorAll('#flame select');
+                widths.value = arguments[0]; widths.dispatchEvent(new Event('change'));""",
+                event,
+            )
+            self.check(event, place)
 
 
 class Changes(Case):

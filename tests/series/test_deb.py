@@ -7,7 +7,6 @@ import shutil
 import unittest
 from pathlib import Path
 
-from bench import same
 from tests.harness.env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
 from tests.harness.truth import LEAVES
 
@@ -167,7 +166,8 @@ class Installed(unittest.TestCase):
         self.assertLessEqual(set(LEAVES), set(self.native))
         self.assertEqual(self.native.keys(), self.script.keys())
         for name, row in self.script.items():
-            self.assertTrue(same.is_same(row["DIS"], self.native[name]["DIS"]), name)
+            cells = row["DIS"], self.native[name]["DIS"]
+            self.assertEqual(*(cell == "-" or round(float(cell), 6) for cell in cells), name)
 
 
 class InstalledArm64(Installed):

@@ -16,7 +16,6 @@ import unittest
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 from tests.harness.env import BASE, LINUX, TOP, must, run
 
@@ -274,25 +273,6 @@ class Tree(Case):
         self.assertEqual(now.keys(), before.keys())
         changed = {name for name, stamp in now.items() if stamp != before[name]}
         self.assertEqual(changed, {"kernel/sched.c", "include/tool.h"})
-
-    def test_another_source_makes_another_tree(self):
-        tree = self.made(NEWEST)
-        replace(self.folder / f"linux-{NEWEST}/Makefile", "SUBLEVEL = 4", "SUBLEVEL = 5")
-        self.made(NEWEST)
-        self.assertIn("SUBLEVEL = 5", (tree / "Makefile").read_text())
-
-    def test_called_by_a_hook_of_another_repository(self):
-        """git tells hooks of a linked tree where their repository is; it stays as it is."""
-        other = self.folder / "other"
-        must("git", "init", "--quiet", other)
-        put(other, {"file": "theirs\n"})
-        git(other, "add", "file")
-        git(other, "commit", "--quiet", "-m", "Theirs")
-        hook = {"GIT_DIR": f"{other}/.git", "GIT_INDEX_FILE": f"{other}/.git/index"}
-        with mock.patch.dict(os.environ, hook):
-            self.assertDone(self.make(NEWEST))
-        self.assertEqual(git(other, "log", "--format=%s", "--all"), "Theirs")
-        self.assertEqual(git(other, "status", "--porcelain"), "")
 
     def test_own_changes_are_refused_and_kept(self):
         """Whether or not they are committed, and whatever the source is."""

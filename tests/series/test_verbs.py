@@ -179,21 +179,6 @@ class Dkms(unittest.TestCase):
             self.assertEqual(done.returncode == 0, is_built, (arch, kernel))
 
 
-class Bench(unittest.TestCase):
-    def test_builds_the_core_model_for_what_needs_it(self):
-        """Whether or not it was built before."""
-        for names, is_needed in {
-            "resonance": True,
-            "table resonance": True,
-            "cost": True,
-            "layout truth branches": True,
-            "": True,
-            "table published accuracy collect": False,
-        }.items():
-            said = must("make", "-n", "-W", "emulator/model/core.c", "bench", f"BENCH={names}")
-            self.assertEqual("emulator/build.sh model" in said, is_needed, names)
-
-
 class Help(unittest.TestCase):
     def test_lists_every_verb(self):
         verbs = set(re.findall(r"^\.PHONY: ([a-z-]+)$", (TOP / "Makefile").read_text(), re.M))

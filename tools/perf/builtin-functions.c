@@ -23,13 +23,11 @@
 #include <subcmd/parse-options.h>
 
 #include "builtin.h"
-#include "util/annotate.h"
 #include "util/cache.h"
 #include "util/cap.h"
 #include "util/debug.h"
 #include "util/functions/functions.h"
 #include "util/functions/text.h"
-#include "util/hist.h"
 #include "util/record.h"
 #include "util/srcline.h"
 #include "util/symbol.h"
@@ -93,7 +91,7 @@ struct report {
 	struct fn_options options;
 	struct inputs inputs[NR_SIDES];
 	enum side side;
-	const char *source, *by_name, *cpus, *fields, *metrics, *sort, *separator, *sums, *objdump;
+	const char *source, *by_name, *cpus, *fields, *metrics, *sort, *separator, *sums;
 	char by[80];
 	unsigned int limit;
 	double percent_limit, interval;
@@ -108,8 +106,6 @@ struct report {
 	FILE *held;
 	char *messages;
 	size_t messages_size;
-	/* Freed after the table: the last one; with --tui all, in the order of the inputs. */
-	struct fn_session *sessions;
 };
 
 static void hold_messages(struct report *report)
@@ -275,26 +271,11 @@ static bool is_continued(struct report *report, const struct fn_view *view)
 	return is_same;
 }
 
-static const char *annotate_row(void *data, const struct fn_row *row)
-{
-	const struct report *report = data;
-
-	return fn_sessions__annotate(report->sessions, row);
-}
-
 static int browse(struct report *report, struct fn_view *view)
 {
-	int ret;
-
 	use_browser = 1;
 	setup_browser(true);
-	annotation_options__init();
-	annotation_config__init();
-	if (report->objdump)
-		annotate_opts.objdump_path = strdup(report->objdump);
-	ret = fn_view__browse(view, report->messages, annotate_row, report);
-	annotation_options__exit();
-	return ret;
+	return fn_view__browse(view, report->messages);
 }
 
 static int print_view(struct report *report, struct fn_view *view)
@@ -421,15 +402,6 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 	return -EINVAL;
 }
 
-/* Returns true, after a message, if an option does not have a list of numbers. */
-static bool refuse_numbers(const char *name, const char *list)
-{
-	if (!list || !list[strspn(list, "0123456789,-")])
-		return false;
-	fn_err("cannot read --%s %s: write numbers, as in 100,102", name, list);
-	return true;
-}
-
 /* Returns true, after a message, if the user has named a file that cannot be read. */
 static bool refuse_symbols(const char *name, const char *path)
 {
@@ -498,8 +470,6 @@ static int choose_rows(struct report *report)
 
 	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) ||
 	    refuse_by(report) || refuse_separator(report) ||
-	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
-	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
 	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
 		return -1;
@@ -511,16 +481,15 @@ static int choose_rows(struct report *report)
 		fn_err("--children has rows of functions: leave out --by and --inline");
 		return -1;
 	}
+	if (report->children && options->source == &fn_windows) {
+		fn_err("--children has no windows, which may lie in several calls: leave out --source");
+		return -1;
+	}
 	if (report->children)
 		options->by = fn_key__name(FN_BY_CHILDREN);
 	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
 	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
 		fn_err("--inline needs rows of functions: use --by symbol or --by callchain");
-		return -1;
-	}
-	if (symbol_conf.addr2line_path && !fn_notes__has_addr2line()) {
-		fn_err("--addr2line %s: there is no such program: name the one of binutils",
-		       symbol_conf.addr2line_path);
 		return -1;
 	}
 	/* Room for the row in each symbol. */
@@ -607,9 +576,6 @@ static int prepare(struct report *report)
 		report->options.take = take_span;
 		report->options.data = report;
 	}
-	report->options.annotate = report->tui;
-	if (report->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
-		return -ENOMEM;
 	if (report->tui && verbose <= 0)
 		hold_messages(report);
 	return 0;
@@ -624,10 +590,9 @@ static int add_input(struct report *report, const char *path, struct fn_table *t
 
 	/* The first one is the table. */
 	if (!table->nr_sets)
-		return fn_input__read(path, &report->options, has_by, report->sums, table,
-				      &report->sessions);
+		return fn_input__read(path, &report->options, has_by, report->sums, table);
 	fn_table__init(&own);
-	err = fn_input__read(path, &report->options, has_by, report->sums, &own, &report->sessions);
+	err = fn_input__read(path, &report->options, has_by, report->sums, &own);
 	reason = err ? NULL : fn_table__add(table, &own);
 	if (reason) {
 		fn_err("%s: cannot be added to the inputs before it: %s: report it separately",
@@ -663,9 +628,6 @@ static int report_table(struct report *report)
 		err = fn_table__write_sums(report->sums, &table);
 	else if (!err && !report->interval)
 		err = print_table(report, &table);
-	/* The table is out, whatever happens when threads, maps and symbols are freed. */
-	fflush(stdout);
-	fn_sessions__delete(report->sessions);
 	fn_table__exit(&table);
 	return err;
 }
@@ -759,7 +721,7 @@ static void parse_report(struct report *report, const struct option *options, in
 
 /* Left out of -h, which fits on a screen. */
 static const char *const only_in_manual[] = {
-	"addr2line", "demangle", "force", "full-source-path", "kallsyms", "objdump", "stdio",
+	"addr2line", "demangle", "force", "full-source-path", "kallsyms", "stdio",
 	"verbose", NULL
 };
 
@@ -768,7 +730,7 @@ static const char *const only_of_top[] = { "count", "delay", "last", NULL };
 /* Of top, perf record has some of these names. */
 static const char *const only_of_report[] = {
 	"after", "before", "cpu", "diff", "fail-on", "force", "input", "interval", "metrics",
-	"objdump", "pid", "single-run", "sums", "tid", "time", "tui", "verbose", NULL
+	"pid", "single-run", "sums", "tid", "time", "tui", "verbose", NULL
 };
 
 static bool has_word(const char *const *words, const char *word)
@@ -889,8 +851,6 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 	OPT_BOOLEAN('j', "json", &report->json,
 		    "print JSON with all events, metrics and 95 % intervals"),
 	OPT_GROUP("Symbols and code (perf-functions(1) has more options):"),
-	OPT_STRING(0, "objdump", &report->objdump, "path",
-		   "path to objdump, for the code that --tui annotates"),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
 	OPT_VALUE(0, "symfs", NULL, "folder",
@@ -1012,7 +972,7 @@ static int read_for_top(void *data, struct fn_top *fn_top)
 	options->take = fn_top__take;
 	options->data = fn_top;
 	fn_table__init(&table);
-	err = fn_session__read("-", options, &table, NULL);
+	err = fn_session__read("-", options, &table);
 	fn_table__exit(&table);
 	return err;
 }

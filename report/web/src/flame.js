@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-// The flame graph: frames as wide as their cycles, in the colour of a metric.
+// The flame graph: frames as wide as their counts of an event, in the colour of a metric.
 
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
@@ -54,7 +54,9 @@ function depth(node) {
 }
 
 export function flameView(panel, data) {
-	const { columns, event, unit, root: tree } = data;
+	const { columns, units, root: tree } = data;
+	const events = Object.keys(units).filter(name => tree.counts[name]);
+	let event = events.includes(data.event) ? data.event : events[0];
 	const choices = columns.filter(({ role }) => role !== 'count');
 	const rates = choices.filter(isRate);
 	const first = rates.find(differs) ?? rates[0] ?? choices[0];
@@ -72,7 +74,7 @@ export function flameView(panel, data) {
 		return values;
 	}
 
-	if (!tree.value) {
+	if (!events.length) {
 		panel.append(
 			element(
 				'p',
@@ -94,6 +96,13 @@ export function flameView(panel, data) {
 			)
 		)
 	);
+	const widths = element(
+		'select',
+		{},
+		...events.map(name =>
+			element('option', { value: name, selected: name === event }, name)
+		)
+	);
 	const filter = element('input', {
 		type: 'search',
 		placeholder: 'Find',
@@ -107,7 +116,6 @@ export function flameView(panel, data) {
 	const chartElement = element('div', {
 		class: 'chart',
 		role: 'tree',
-		'aria-label': `Flame graph, width is ${event} in ${unit}`,
 	});
 	const hint = element('output', { class: 'hint' });
 	panel.append(
@@ -124,6 +132,7 @@ export function flameView(panel, data) {
 		element(
 			'div',
 			{ class: 'controls' },
+			element('label', {}, 'Width ', widths),
 			element('label', {}, 'Colour ', metric),
 			filter,
 			reset,
@@ -145,7 +154,7 @@ export function flameView(panel, data) {
 		return [
 			node.name,
 			share,
-			amount(node.value, unit),
+			amount(node.value, units[event]),
 			...Object.entries(node.observations).map(
 				([source, count]) => `${number(count)} ${SOURCES[source]}`
 			),
@@ -261,13 +270,22 @@ export function flameView(panel, data) {
 			element(
 				'span',
 				{ class: 'width' },
-				`Width: ${event}, ${amount(tree.value, unit)} in all`
+				`Width: ${event}, ${amount(tree.value, units[event])} in all`
 			),
 			element('strong', {}, column.name),
 			...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
 			swatch('var(--raised)', '0'),
 			swatch('url(#hatch3)', 'not supported'),
 			swatch('var(--none)', 'not defined')
+		);
+	}
+
+	function widen() {
+		event = widths.value;
+		each(tree, node => (node.value = node.counts[event] ?? 0));
+		chartElement.setAttribute(
+			'aria-label',
+			`Flame graph, width is ${event} in ${units[event]}`
 		);
 	}
 
@@ -287,6 +305,15 @@ export function flameView(panel, data) {
 		mark(focused ?? select(chartElement).datum());
 	}
 
+	widths.addEventListener('change', () => {
+		widen();
+		drawLegend();
+		chart.update(tree);
+		focused = null;
+		reset.disabled = true;
+		search();
+		mark(select(chartElement).datum());
+	});
 	metric.addEventListener('change', () => {
 		choose();
 		draw();
@@ -328,6 +355,7 @@ export function flameView(panel, data) {
 		if (width && chartElement.clientWidth && chartElement.clientWidth !== width) draw();
 	}).observe(chartElement);
 	reset.disabled = true;
+	widen();
 	choose();
 	draw();
 	return { shown: draw };

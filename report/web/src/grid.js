@@ -10,7 +10,6 @@ import {
 	getSortedRowModel,
 } from '@tanstack/table-core';
 import { element } from './element.js';
-import { clearLimits, limitOf, onLimits, parseLimit, setLimit } from './limits.js';
 import { matcher } from './values.js';
 
 const PAGE = 100;
@@ -27,17 +26,6 @@ const STEPS = {
 const ARROWS = { asc: '▲', desc: '▼', none: '' };
 const SORTS = { asc: 'ascending', desc: 'descending' };
 
-// Whether a button of the mouse is down. A finger presses it, too, when it leaves the screen.
-let isPressed = false;
-addEventListener('mousedown', () => (isPressed = true), true);
-addEventListener('mouseup', () => (isPressed = false), true);
-
-// Does something now, or after the click that is under way: new rows would miss it.
-function afterClick(act) {
-	if (isPressed) addEventListener('mouseup', () => setTimeout(act), { once: true });
-	else act();
-}
-
 const breakable = name =>
 	(name.match(/[^_]*_|[^_]+$/g) ?? []).flatMap((part, i) =>
 		i ? [element('wbr'), part] : [part]
@@ -47,8 +35,7 @@ const breakable = name =>
  * rows: any objects. title: of the first column. name(row): what is in it and is
  * looked through by the filter besides more(row). columns: { name, meaning,
  * get(row): what it sorts by, if anything, draw(cell, row), say(row): a sentence on the
- * cell, head: an element below its name, isWide: whether it takes the room that is left,
- * limit: the name that its threshold goes by, if it takes one }.
+ * cell, head: an element below its name, isWide: whether it takes the room that is left }.
  * detail(row): an element. children(row): the rows below one, of a tree.
  * sorted: the column that the rows are sorted by, if any.
  * Returns redraw(), for values that have become others.
@@ -84,16 +71,12 @@ export function grid(
 		body
 	);
 	const scroller = element('div', { class: 'scroll tall' }, whole);
-	const limited = columns.filter(({ limit }) => limit);
-	const limits = element('button', { type: 'button', 'aria-expanded': 'false' });
-	const clear = element('button', { type: 'button' }, 'Clear thresholds');
 	panel.append(
 		element(
 			'div',
 			{ class: 'controls' },
 			filter,
 			...(intervals ? [element('label', {}, check, ' 95 % intervals')] : []),
-			...(limited.length ? [limits, clear] : []),
 			shown,
 			pages
 		),
@@ -176,53 +159,7 @@ export function grid(
 			);
 		}
 		if (column.head) cell.append(column.head);
-		if (column.limit) {
-			cell.setAttribute('aria-label', column.name);
-			cell.append(limitInput(column.limit));
-		}
 		return cell;
-	}
-
-	function limitInput(name) {
-		const input = element('input', {
-			type: 'text',
-			class: 'limit',
-			size: 5,
-			placeholder: '> …',
-			title: 'A threshold: > 2 or < 0.5',
-			'aria-label': `Threshold of ${name}`,
-			autocomplete: 'off',
-			spellcheck: 'false',
-		});
-		const show = () => {
-			input.value = limitOf(name)?.text ?? '';
-			input.removeAttribute('aria-invalid');
-		};
-		input.addEventListener('change', () => {
-			const limit = parseLimit(input.value);
-			if (limit || !input.value.trim()) {
-				afterClick(() => setLimit(name, limit));
-			} else {
-				input.setAttribute('aria-invalid', 'true');
-				hint.textContent = `${input.value}: no threshold like > 2 or < 0.5`;
-			}
-		});
-		input.addEventListener('keydown', event => {
-			if (event.key !== 'Escape') return;
-			showLimits(false);
-			limits.focus();
-		});
-		onLimits(show);
-		show();
-		return input;
-	}
-
-	function showLimits(open) {
-		whole.classList.toggle('limits', open);
-		limits.setAttribute('aria-expanded', open);
-		const number = limited.filter(({ limit }) => limitOf(limit)).length;
-		limits.textContent = number ? `Thresholds (${number})` : 'Thresholds';
-		clear.hidden = !open || !number;
 	}
 
 	function rowCells(row, at, level = 1) {
@@ -440,26 +377,12 @@ export function grid(
 	body.addEventListener('focusin', tell);
 	body.addEventListener('mouseover', tell);
 
-	limits.addEventListener('click', () => {
-		const open = limits.getAttribute('aria-expanded') !== 'true';
-		showLimits(open);
-		if (open) head.querySelector('input.limit').focus();
-	});
-	clear.addEventListener('click', () => {
-		clearLimits();
-		limits.focus();
-	});
 	table = createTable(options);
 	head.append(...all.map((_, i) => headCell(i)));
 	update({
 		...table.initialState,
 		sorting: sorted < 0 ? [] : [{ id: `c${sorted}`, desc: true }],
 		pagination: { pageIndex: 0, pageSize: PAGE },
-	});
-	showLimits(limited.some(({ limit }) => limitOf(limit)));
-	onLimits(() => {
-		showLimits(limits.getAttribute('aria-expanded') === 'true');
-		render();
 	});
 	return {
 		// the values by which rows are sorted may have changed

@@ -3,7 +3,6 @@
 
 import { element, plainTable } from './element.js';
 import { grid } from './grid.js';
-import { judge, limitsSet, onLimits, sayJudged } from './limits.js';
 import {
 	ROWS,
 	SOURCES,
@@ -39,15 +38,13 @@ export function valueColumn(column, rows) {
 	return {
 		name: column.name,
 		meaning: column.meaning,
-		limit: column.name,
 		get: row => of(row).value,
 		say: row => {
 			const one = of(row);
-			const { value, bounds, weak } = one;
+			const { bounds, weak } = one;
 			return [
 				`${column.name} ${shown(one, column)}`,
 				bounds && `95 % interval ${interval(bounds, column)}`,
-				sayJudged(column, value, bounds, weak),
 				weak && 'weak: do not rely on this value',
 				column.meaning,
 				column.source && `from ${SOURCES[column.source]}`,
@@ -58,15 +55,12 @@ export function valueColumn(column, rows) {
 		draw: (cell, row) => {
 			const one = of(row),
 				{ value, bounds, weak } = one,
-				text = element('span', { class: 'value' }, shown(one, column)),
-				judged = judge(column, value, bounds, weak);
+				text = element('span', { class: 'value' }, shown(one, column));
 			if (value === null) cell.className = 'undefined';
 			else if (weak) cell.className = 'weak';
-			else if (judged || (judged === '' && isRate(column)))
-				cell.className = judged;
 			else if (!isRate(column)) cell.className = `bars b${scale.of(value) ?? 0}`;
 			else if (scale.of(value) !== null) cell.className = `q${scale.of(value)}`;
-			if (!isRate(column) && value !== null && most && !judged)
+			if (!isRate(column) && value !== null && most)
 				bar(cell, value / most);
 			cell.append(text);
 			if (bounds)
@@ -75,31 +69,6 @@ export function valueColumn(column, rows) {
 				);
 		},
 	};
-}
-
-// Makes the key to the colours of thresholds, if there are any.
-export function limitKey() {
-	const key = element(
-		'p',
-		{ class: 'note' },
-		element('span', { class: 'beyond key' }, 'past the threshold'),
-		' ',
-		element(
-			'span',
-			{ class: 'perhaps key' },
-			'perhaps: the 95 % interval reaches across'
-		),
-		' A value with ',
-		element('span', { class: 'unsure' }, '?'),
-		' is not judged.'
-	);
-	const show = () => {
-		key.hidden = !limitsSet();
-	};
-
-	onLimits(show);
-	show();
-	return key;
 }
 
 const annotated = symbol =>
@@ -170,8 +139,7 @@ export function tableView(panel, table) {
 						': a weak value. Do not rely on it.',
 					]
 				: [])
-		),
-		limitKey()
+		)
 	);
 }
 

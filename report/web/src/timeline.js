@@ -3,8 +3,7 @@
 
 import { element, isNarrow, plainTable, svg } from './element.js';
 import { grid } from './grid.js';
-import { judge, limitOf } from './limits.js';
-import { limitKey, valueColumn } from './table.js';
+import { valueColumn } from './table.js';
 import { ROWS, distances, fillOf, format, isRate, isShare, shown, valueIn } from './values.js';
 
 const WIDTH = isNarrow() ? 130 : 240;
@@ -83,13 +82,9 @@ export function timelineView(panel, table, { times, rows, dates }) {
 		const most = all.reduce((a, b) => Math.max(a, b), 0) || 1;
 		const wide = WIDTH * step;
 
-		function fill({ value, bounds, weak }) {
-			const judged = judge(column, value, bounds, weak);
+		function fill({ value, weak }) {
 			if (weak) return `url(#${HATCH})`;
-			if (judged) return `var(--${judged}-bar)`;
-			return judged === undefined && isRate(column)
-				? fillOf(scale.of(value))
-				: 'var(--b4)';
+			return isRate(column) ? fillOf(scale.of(value)) : 'var(--b4)';
 		}
 		function draw(cells) {
 			const paths = new Map();
@@ -105,8 +100,6 @@ export function timelineView(panel, table, { times, rows, dates }) {
 				const bar = `M${x} ${HEIGHT}v-${high}h${width}v${high}z`;
 				paths.set(fill(one), (paths.get(fill(one)) ?? '') + bar);
 			});
-			const limit = limitOf(column.name);
-			const y = limit ? HEIGHT * (1 - limit.bound / most) : -1;
 			return svg(
 				'svg',
 				{
@@ -115,10 +108,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 					height: HEIGHT,
 					'aria-hidden': 'true',
 				},
-				...[...paths].map(([look, d]) => svg('path', { fill: look, d })),
-				...(y >= 0 && y <= HEIGHT
-					? [svg('line', { x1: 0, x2: WIDTH, y1: y, y2: y })]
-					: [])
+				...[...paths].map(([look, d]) => svg('path', { fill: look, d }))
 			);
 		}
 		return { i, draw, range: `0 … ${format(most, column)}` };
@@ -253,7 +243,6 @@ export function timelineView(panel, table, { times, rows, dates }) {
 				)
 			),
 	});
-	panel.append(limitKey());
 	select.addEventListener('change', () => {
 		metric.choose(Number(select.value));
 		redraw();

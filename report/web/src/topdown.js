@@ -4,7 +4,7 @@
 import { element, isNarrow } from './element.js';
 import { grid } from './grid.js';
 import { levels } from './levels.js';
-import { limitKey, valueColumn } from './table.js';
+import { valueColumn } from './table.js';
 import { CLASSES, ROWS, hasInterval, isShare, shown, valueIn } from './values.js';
 
 const QUANTILES = Array.from({ length: CLASSES }, (_, q) => `q${q}`);
@@ -49,7 +49,7 @@ export function topdownView(panel, table) {
 		draw: (cell, item) => {
 			if (!item.node) return;
 			values[item.node.i].draw(cell, item.row);
-			// the bar beside it has the colour, unless there is a threshold
+			// the bar beside it has the colour
 			cell.classList.remove(...QUANTILES);
 		},
 	};
@@ -77,7 +77,6 @@ export function topdownView(panel, table) {
 	const ofFunction = share && {
 		...share,
 		get: item => share.get(item.row),
-		limit: undefined,
 		say: item => (item.node ? '' : share.say(item.row)),
 		draw: (cell, item) => item.node || share.draw(cell, item.row),
 	};
@@ -119,5 +118,4 @@ export function topdownView(panel, table) {
 		intervals: rows.some(hasInterval),
 		sorted: visible.indexOf(ofFunction),
 	});
-	panel.append(limitKey());
 }

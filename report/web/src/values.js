@@ -41,6 +41,7 @@ export const SOURCES = {
 	windows: 'windows',
 	samples: 'event samples',
 	branches: 'branch records',
+	operations: 'operations',
 };
 
 // An estimate, null if there is none.

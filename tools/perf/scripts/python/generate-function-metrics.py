@@ -1,11 +1,11 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # generate-function-metrics.py - metrics of functions from the counts of groups
-#
-# Usage:
 #     perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/,instructions,
 #         branch-misses,cache-references,cache-misses}:uS' -- COMMAND
 #     perf script -s generate-function-metrics.py -- -s discard --sort CPI --limit 20
-# or, where Python finds perf's module: python3 generate-function-metrics.py -i perf.data
+# With perf's module of Linux 7.3 it is also a program, which `perf script FILE.py` of 7.4 starts:
+#     generate-function-metrics.py -i perf.data -s discard
 #
 # To add a column:
 #   1. Add a line to METRICS: title, meaning, event, the event that it is divided by, scale, digits.

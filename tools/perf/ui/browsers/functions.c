@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A browser for a table of functions and their annotated code. */
+/* A browser for a table of functions. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,6 @@ struct functions_browser {
 	const struct fn_row **rows;	/* those with the filter in their labels */
 	char filter[64];
 	const char *notes;
-	const char *(*annotate)(void *data, const struct fn_row *row);
-	void *data;
 };
 
 static const char help[] =
@@ -42,7 +40,6 @@ static const char help[] =
 	"UP/DOWN/PGUP\n"
 	"PGDN/SPACE\n"
 	"LEFT/RIGHT    Navigate\n"
-	"ENTER/a       Annotate the current function\n"
 	"n             Show again what was said about the data\n"
 	"s             Sort by another column: the title of that has a *\n"
 	"/             Show rows with this text in their names only\n"
@@ -243,17 +240,6 @@ static void ask_for_column(struct functions_browser *browser)
 	show_rows(browser);
 }
 
-static void show_code(struct functions_browser *browser)
-{
-	const struct fn_row *row = browser->rows[browser->b.index];
-	const char *reason = browser->annotate(browser->data, row);
-
-	if (reason)
-		ui_browser__warning(&browser->b, 0, "%s: %s", browser->labels[row->index], reason);
-	/* The size of the screen may have changed in the other browser. */
-	ui_browser__handle_resize(&browser->b);
-}
-
 /* Formats messages for a window: without the command's name, in short lines. */
 static char *wrap(const char *messages, int width)
 {
@@ -296,10 +282,6 @@ static void run(struct functions_browser *browser)
 {
 	while (true) {
 		switch (ui_browser__run(&browser->b, 0)) {
-		case K_ENTER:
-		case 'a':
-			show_code(browser);
-			break;
 		case 's':
 			ask_for_column(browser);
 			break;
@@ -355,8 +337,7 @@ static void lay_out(struct functions_browser *browser)
 	}
 }
 
-int fn_view__browse(struct fn_view *view, const char *notes,
-		    const char *(*annotate)(void *data, const struct fn_row *row), void *data)
+int fn_view__browse(struct fn_view *view, const char *notes)
 {
 	struct functions_browser browser = {
 		.b = {
@@ -365,7 +346,7 @@ int fn_view__browse(struct fn_view *view, const char *notes,
 			.write	 = functions_browser__write,
 			.extra_title_lines = 1,
 		},
-		.view = view, .notes = notes ?: "", .annotate = annotate, .data = data,
+		.view = view, .notes = notes ?: "",
 		.labels	 = fn_table__labels(view->table, 0),
 		.rows	 = calloc(view->nr_rows, sizeof(*browser.rows)),
 		.columns = calloc(2 * view->nr_fields, sizeof(*browser.columns)),

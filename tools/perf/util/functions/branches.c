@@ -26,6 +26,7 @@
 
 #include "../addr_location.h"
 #include "../branch.h"
+#include "../debug.h"
 #include "../dso.h"
 #include "../event.h"
 #include "../evsel.h"
@@ -426,26 +427,25 @@ void fn_paths__restart(struct fn_paths *paths)
 	}
 }
 
-void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size)
+void fn_paths__note(const struct fn_paths *paths, const char *name)
 {
-	*text = '\0';
+	const char *reason = NULL;
+
 	while (paths && !paths->nr_samples)
 		paths = paths->next;
 	if (!paths)
 		return;
 	if (!paths->has_cycles)
-		scnprintf(text, size,
-			  "branch records without cycles, as those of AMD, powerpc and old Intel CPUs: they tell shares, but no CPI");
+		reason = "they have no cycles, as those of AMD, powerpc and old Intel CPUs";
 	else if (!paths->length && !paths->is_x86)
-		scnprintf(text, size,
-			  "instructions between branches are not known on this architecture: branch records tell shares, but no CPI");
-	else if (paths->nr_unread * 10 > paths->nr_samples)
-		scnprintf(text, size,
-			  "the code of %llu %% of the samples with branch records cannot be read, so the CPI is that of the others: name the folder of the recorded files with --symfs",
-			  (unsigned long long)(100 * paths->nr_unread / paths->nr_samples));
+		reason = "instructions between them are not known on this architecture";
 	else if (paths->nr_whole && find_span(paths) == NR_SPANS - 1)
-		scnprintf(text, size,
-			  "branch records of more than 1 %% of the samples reach back less than 50 cycles: they tell shares, but no CPI");
+		reason = "more than 1 % of the samples reach back less than 50 cycles";
+	if (reason)
+		fn_warn("%s: branch records tell shares, but no CPI: %s", name, reason);
+	else if (paths->nr_unread * 10 > paths->nr_samples)
+		fn_warn("%s: the code of %llu %% of the samples with branch records cannot be read, so the CPI is that of the others: name the folder of the recorded files with --symfs",
+			name, (unsigned long long)(100 * paths->nr_unread / paths->nr_samples));
 }
 
 /*

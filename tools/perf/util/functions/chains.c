@@ -8,7 +8,6 @@
 #include <string.h>
 #include <linux/bits.h>
 #include <linux/err.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -28,24 +27,11 @@
 #include "../util.h"
 #include "functions.h"
 
-#define PLACES_BITS	14
-
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
 
-/* An address of a call chain, and its row. */
-struct place {
-	u64 ip, thread;
-	struct fn_row *row;	/* NULL: none yet */
-	u8 cpumode;
-	bool is_mapped;
-	u32 change;		/* fn_chains.change at the lookup */
-};
-
 struct fn_chains {
 	struct fn_rows *rows;
-	struct place *places;	/* by hash */
-	u32 change;
 	unsigned int deepest;	/* chain of an event without a limit of its own */
 	bool stitch_lbr;
 	/* Of stitched LBRs: the threads whose last chain lacks callers. */
@@ -70,11 +56,9 @@ struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr)
 		return NULL;
 	chains->rows = rows;
 	chains->stitch_lbr = stitch_lbr;
-	chains->change = 1;
-	chains->places = calloc(1 << PLACES_BITS, sizeof(*chains->places));
 	chains->cut = hashmap__new(hash_number, equal_numbers, NULL);
-	if (!chains->places || IS_ERR(chains->cut)) {
-		fn_chains__delete(chains);
+	if (IS_ERR(chains->cut)) {
+		free(chains);
 		return NULL;
 	}
 	return chains;
@@ -85,13 +69,7 @@ void fn_chains__delete(struct fn_chains *chains)
 	if (!chains)
 		return;
 	hashmap__free(chains->cut);
-	free(chains->places);
 	free(chains);
-}
-
-void fn_chains__forget(struct fn_chains *chains)
-{
-	chains->change++;
 }
 
 const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel)
@@ -121,32 +99,6 @@ static int add_frame(struct fn_chain *chain, struct fn_row *row, u64 ip)
 	return 0;
 }
 
-/* Returns NULL without memory. */
-static const struct place *find_place(struct fn_chains *chains, const struct perf_sample *sample,
-				      struct machine *machine, u64 thread, u8 cpumode, u64 ip)
-{
-	struct place *place = &chains->places[hash_64(ip ^ thread, PLACES_BITS)];
-	struct addr_location al;
-	struct thread *owner;
-
-	if (place->row && place->change == chains->change && place->ip == ip &&
-	    place->thread == thread && place->cpumode == cpumode)
-		return place;
-	*place = (struct place){
-		.ip = ip, .thread = thread, .cpumode = cpumode, .change = chains->change,
-	};
-	addr_location__init(&al);
-	owner = machine__findnew_thread(machine, sample->pid, sample->tid);
-	if (owner) {
-		thread__find_symbol(owner, cpumode, ip, &al);
-		place->is_mapped = al.map;
-		place->row = fn_rows__function(chains->rows, &al, ip);
-		thread__put(owner);
-	}
-	addr_location__exit(&al);
-	return place->row ? place : NULL;
-}
-
 /*
  * Returns the return address of the function at the end of the user's chain, 0 if unknown. An arm64
  * function without a frame has it in a register only. The chain then begins with this function and
@@ -172,21 +124,6 @@ static u64 link_register(struct evsel *evsel, struct perf_sample *sample)
 	return address;
 }
 
-/* Returns the mode of the addresses that follow in a call chain. */
-static u8 cpumode_of(u64 context)
-{
-	switch (context) {
-	case PERF_CONTEXT_HV:
-		return PERF_RECORD_MISC_HYPERVISOR;
-	case PERF_CONTEXT_KERNEL:
-		return PERF_RECORD_MISC_KERNEL;
-	case PERF_CONTEXT_USER:
-		return PERF_RECORD_MISC_USER;
-	default:
-		return PERF_RECORD_MISC_CPUMODE_UNKNOWN;
-	}
-}
-
 /*
  * Returns true if a chain of this many addresses may lack callers: the kernel writes no more. Where
  * the event has no limit of its own, that of the system is 127, or unknown if a chain was longer.
@@ -200,40 +137,38 @@ static bool is_cut(struct fn_chains *chains, const struct evsel *evsel, unsigned
 }
 
 /* Adds the frames, callees first. Returns whether callers may be missing, or -ENOMEM. */
-static int add_recorded(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
-			struct machine *machine, u64 thread, struct fn_chain *chain)
+static int add_recorded(struct fn_chains *chains, struct fn_session *session,
+			const struct fn_sample *sample, struct fn_chain *chain)
 {
-	const struct ip_callchain *recorded = sample->callchain;
-	u8 cpumode = PERF_RECORD_MISC_USER;
+	const struct ip_callchain *recorded = sample->sample->callchain;
 	unsigned int nr = 0;
 
 	for (u64 i = 0; recorded && i < recorded->nr; i++) {
 		const u64 ip = recorded->ips[i];
-		const struct place *place;
+		bool is_mapped;
+		struct fn_row *row;
 		u64 link;
 
-		if (ip >= PERF_CONTEXT_MAX) {
-			cpumode = cpumode_of(ip);
+		if (ip >= PERF_CONTEXT_MAX)
 			continue;
-		}
 		nr++;
 		if (!ip)	/* in no function */
 			continue;
-		place = find_place(chains, sample, machine, thread, cpumode, ip);
-		if (!place || add_frame(chain, place->row, ip))
+		row = fn_session__row_at(session, sample, ip, &is_mapped);
+		if (!row || add_frame(chain, row, ip))
 			return -ENOMEM;
 		if (!i || recorded->ips[i - 1] != PERF_CONTEXT_USER)
 			continue;
 		/* After a call, it is an address in the function itself, which is in the chain. */
-		link = link_register(evsel, sample);
+		link = link_register(sample->evsel, sample->sample);
 		if (!link || (i + 1 < recorded->nr && recorded->ips[i + 1] == link))
 			continue;
-		place = find_place(chains, sample, machine, thread, cpumode, link);
+		row = fn_session__row_at(session, sample, link, &is_mapped);
 		/* The register may hold something else. */
-		if (!place || (place->is_mapped && add_frame(chain, place->row, link)))
+		if (!row || (is_mapped && add_frame(chain, row, link)))
 			return -ENOMEM;
 	}
-	return is_cut(chains, evsel, nr);
+	return is_cut(chains, sample->evsel, nr);
 }
 
 /*
@@ -241,10 +176,11 @@ static int add_recorded(struct fn_chains *chains, struct evsel *evsel, struct pe
  * are missing if the LBRs are full, and no sample since the thread began tells what was in them
  * before. Returns whether they are, or -ENOMEM.
  */
-static int add_stitched(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
-			struct machine *machine, u64 thread, struct fn_chain *chain)
+static int add_stitched(struct fn_chains *chains, const struct fn_sample *own,
+			struct fn_chain *chain)
 {
-	struct thread *owner = machine__findnew_thread(machine, sample->pid, sample->tid);
+	struct perf_sample *sample = own->sample;
+	struct thread *owner = machine__findnew_thread(own->machine, sample->pid, sample->tid);
 	const u64 nr = sample->branch_stack ? sample->branch_stack->nr : 0;
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct callchain_cursor_node *node;
@@ -255,7 +191,7 @@ static int add_stitched(struct fn_chains *chains, struct evsel *evsel, struct pe
 	if (!owner)
 		return err;
 	thread__set_lbr_stitch_enable(owner, true);
-	if (!cursor || thread__resolve_sample_callchain(owner, cursor, evsel, sample,
+	if (!cursor || thread__resolve_sample_callchain(owner, cursor, own->evsel, sample,
 							PERF_MAX_STACK_DEPTH))
 		goto out;
 	for (callchain_cursor_commit(cursor); (node = callchain_cursor_current(cursor)) != NULL;
@@ -274,11 +210,11 @@ static int add_stitched(struct fn_chains *chains, struct evsel *evsel, struct pe
 		nr_user += !(node->ip >> 63);
 	}
 	/* A chain that is longer than the LBRs ends as the one before. */
-	lacks = nr >= evsel__env(evsel)->max_branches &&
-		(nr_user <= nr + 1 || hashmap__find(chains->cut, thread, NULL));
+	lacks = nr >= evsel__env(own->evsel)->max_branches &&
+		(nr_user <= nr + 1 || hashmap__find(chains->cut, own->thread, NULL));
 	if (!lacks)
-		hashmap__delete(chains->cut, thread, NULL, NULL);
-	err = lacks && hashmap__set(chains->cut, thread, 1, NULL, NULL) ? -ENOMEM : lacks;
+		hashmap__delete(chains->cut, own->thread, NULL, NULL);
+	err = lacks && hashmap__set(chains->cut, own->thread, 1, NULL, NULL) ? -ENOMEM : lacks;
 out:
 	thread__put(owner);
 	return err;
@@ -291,18 +227,18 @@ static bool is_in_guest(const struct perf_sample *sample)
 			       sample->cpumode == PERF_RECORD_MISC_GUEST_USER);
 }
 
-int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
-		    struct machine *machine, u64 thread, struct fn_row *row,
-		    struct fn_chain *chain)
+int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
+		    const struct fn_sample *sample, struct fn_chain *chain)
 {
 	struct fn_row *root;
 	int lacks = 0;
 
 	chain->nr = 0;
-	if (!is_in_guest(sample))
-		lacks = (chains->stitch_lbr ? add_stitched : add_recorded)(chains, evsel, sample,
-									   machine, thread, chain);
-	if (lacks < 0 || (!chain->nr && sample->ip && add_frame(chain, row, sample->ip)))
+	if (!is_in_guest(sample->sample))
+		lacks = chains->stitch_lbr ? add_stitched(chains, sample, chain) :
+					     add_recorded(chains, session, sample, chain);
+	if (lacks < 0 || (!chain->nr && sample->sample->ip &&
+			  add_frame(chain, sample->row, sample->sample->ip)))
 		return -ENOMEM;
 	if (lacks)
 		chain->nr = 0;

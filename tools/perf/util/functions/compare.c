@@ -187,8 +187,7 @@ static int read_run(struct side *side, const char *path, bool has_by, struct fn_
 {
 	struct run *run = &side->runs[side->nr++];
 	const char *reason = NULL;
-	int err = fn_input__read(path, options, has_by, /*sums=*/NULL, &run->table,
-				 /*kept=*/NULL) ?:
+	int err = fn_input__read(path, options, has_by, /*sums=*/NULL, &run->table) ?:
 		  normalise_names(&run->table);
 
 	if (!err)

@@ -17,8 +17,9 @@
 
 /* fn_column.scale of a part of something, which cannot be more than 100. */
 #define PERCENT		100
-/* Values from fewer windows or paths are weak. */
+/* Values from fewer windows or paths are weak, and those of any source from fewer observations. */
 #define FEW		20
+#define FEWEST		5
 /* The half of the width of an interval, relative to the value. */
 #define ROUGH		0.25
 #define WIDE		0.5
@@ -763,7 +764,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	moved = MOVED_BY_DELAY * left * value->value;
 	if (!value->value) {
 		moved = is_share ? column->scale * skid.time / context->all_time : whole->value;
-		if (left < MOST_MOVED)
+		if (left < SELDOM_LEFT)
 			moved *= MOVED_BY_DELAY * left;
 	}
 	if (is_branch) {
@@ -796,7 +797,8 @@ void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, co
 	value->doubt = NULL;
 	if (!fn_value__is_defined(value))
 		return;
-	if (!doubt && !fn_value__has_interval(value))
+	if (!doubt && (!fn_value__has_interval(value) ||
+		       (value->number > 0 && value->number < FEWEST)))
 		doubt = "few";
 	if (!doubt && half_width(value) > WIDE * size)
 		doubt = "wide";
@@ -850,7 +852,6 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 static void begin_share(struct context *context)
 {
 	const struct fn_table *table = context->table;
-	const bool is_inclusive = fn_by__is(table->by, FN_BY_CHILDREN);
 	const char *event = context->column->event;
 	struct fn_value count;
 
@@ -860,8 +861,7 @@ static void begin_share(struct context *context)
 	context->led = find_led(table, context->source, event);
 	context->all = pool_at(&context->even, NULL);
 	for (size_t i = 0; !context->source->is_even && i < table->nr_rows; i++) {
-		if ((!is_inclusive || fn_row__is(table->rows[i], FN_ALL)) &&
-		    estimate_count(&context->even, &context->led, table->rows[i], &count)) {
+		if (estimate_count(&context->even, &context->led, table->rows[i], &count)) {
 			context->sum += count.value;
 			context->variance += isnan(count.error) ? 0 : count.error * count.error;
 		}
@@ -957,52 +957,6 @@ static void set_values(struct fn_columns *columns, unsigned int c)
 		*fn_columns__value(columns, columns->table->rows[i], c) =
 			value_of(&context, columns->table->rows[i], &whole);
 	end_column(&context);
-}
-
-/* Returns true if two intervals do not meet, even if they are widened to 99.7 % and more. */
-static bool are_apart(const struct fn_value *a, const struct fn_value *b)
-{
-	const double wide = 1.5;
-
-	return fn_value__has_interval(a) && fn_value__has_interval(b) &&
-	       a->mark != FN_WEAK && b->mark != FN_WEAK &&
-	       (a->value - wide * (a->value - a->low) > b->value + wide * (b->high - b->value) ||
-		b->value - wide * (b->value - b->low) > a->value + wide * (a->high - a->value));
-}
-
-unsigned int fn_columns__differ(const struct fn_columns *columns, const struct fn_source *source,
-				struct fn_difference *first)
-{
-	const struct fn_table *table = columns->table;
-	unsigned int nr = 0;
-
-	for (unsigned int c = 0; c < columns->nr; c++) {
-		const struct fn_column *column = &columns->columns[c];
-		struct context context;
-		struct fn_value whole;
-
-		if (!column->per || fn_column__is_share(column) ||
-		    column->source == source)
-			continue;
-		begin_column(&context, table, column, source);
-		whole = value_of(&context, NULL, NULL);
-		for (size_t i = 0; context.own.nr && !context.is_apart && i < table->nr_rows; i++) {
-			const struct fn_row *row = table->rows[i];
-			const struct fn_value *value = fn_columns__value(columns, row, c);
-			struct fn_value other;
-
-			if (pool_at(&context.own, row).number < FEW)
-				continue;
-			other = value_of(&context, row, &whole);
-			if (are_apart(value, &other) && !nr++)
-				*first = (struct fn_difference){
-					.column = column, .row = row,
-					.one = value->value, .other = other.value,
-				};
-		}
-		end_column(&context);
-	}
-	return nr;
 }
 
 static int add_column(struct fn_columns *columns, const struct fn_column *column)

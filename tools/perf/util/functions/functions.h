@@ -176,11 +176,10 @@ struct fn_table {
 	u64 allocated;			/* bytes of all sums */
 	u64 stamp;			/* see fn_row.stamp */
 	u64 lost, throttled;
+	double seconds;			/* that were recorded; 0 or NAN: unknown */
 	bool lacks_children;		/* tasks do not inherit these events */
-	bool is_scaled;			/* sums were far from what the events have counted */
 	u32 is_partial;			/* bits by fn_source.bit: some inputs have it, others not */
 	int unmapped;			/* a process whose JIT has no map; 0: none */
-	struct strlist *builds;		/* files with rows: path, tab, build-id */
 	char **cpus;			/* of perf_env__describe_cpu(), sorted */
 	unsigned int nr_cpus;
 };
@@ -215,7 +214,6 @@ bool fn_table__has_source(const struct fn_table *table, const struct fn_source *
 bool fn_table__is_empty(const struct fn_table *table);
 enum fn_vendor fn_table__vendor(const struct fn_table *table);
 int fn_table__add_cpu(struct fn_table *table, const char *cpu);
-int fn_table__add_build(struct fn_table *table, const char *build);
 static inline bool fn_row__is(const struct fn_row *row, const char *root)
 {
 	return !*row->dso && !strcmp(row->symbol, root);
@@ -289,10 +287,8 @@ struct fn_chains;
 struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr);
 void fn_chains__delete(struct fn_chains *chains);
 const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel);
-void fn_chains__forget(struct fn_chains *chains);	/* maps have changed */
-int fn_chains__find(struct fn_chains *chains, struct evsel *evsel, struct perf_sample *sample,
-		    struct machine *machine, u64 thread, struct fn_row *row,
-		    struct fn_chain *chain);
+int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
+		    const struct fn_sample *sample, struct fn_chain *chain);
 
 /*
  * session.c: perf's session, to samples that know their row
@@ -308,7 +304,6 @@ struct fn_options {
 	const char *time;		/* spans, NULL: all */
 	struct perf_cpu_map *cpus;	/* NULL: all */
 	bool inlines, stitch_lbr, force;
-	bool annotate;			/* keep the recording, to show code */
 	u64 span;			/* ns, 0: all is one table */
 	fn_take_t take;			/* with spans, or @is_due */
 	bool (*is_due)(void *data);	/* a live recording: whether @take wants the sums so far */
@@ -317,20 +312,15 @@ struct fn_options {
 
 /*
  * Reads a recording into an initialised table, which is settled then. With spans, @take gets the
- * table of each, and @table is the sum; live, @table stays empty. @kept: see options.annotate, may
- * be NULL. Errors are printed.
+ * table of each, and @table is the sum; live, @table stays empty. Errors are printed.
  */
-int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table,
-		     struct fn_session **kept);
-void fn_sessions__delete(struct fn_session *sessions);
-/* Shows the code of a row. Returns NULL, or why not. */
-const char *fn_sessions__annotate(struct fn_session *sessions, const struct fn_row *row);
+int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table);
 /* The name of the first option that leaves out samples, NULL: none. */
 const char *fn_options__filter(const struct fn_options *options);
 
 /* input.c: a recording or a sums file. @sums: the file to be written, NULL: none. */
 int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
-		   struct fn_table *table, struct fn_session **kept);
+		   struct fn_table *table);
 void fn_input__note_empty(const char *path, const struct fn_options *options);
 
 /*
@@ -386,9 +376,7 @@ struct fn_stream {
 	u64 last_thread;
 	struct fn_row *last_row;	/* NULL: not known */
 	bool last_filtered;
-	struct fn_chain last_chain;
-	struct fn_row **burst;
-	unsigned int nr_burst, allocated;
+	struct fn_row *burst;		/* NULL: none */
 	double windows;
 	double *sums;			/* of the burst, by event of the set */
 };
@@ -447,6 +435,9 @@ struct fn_streams *fn_session__streams(struct fn_session *session);
  */
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
 			 bool must_be_mapped, struct fn_row **row);
+/* The row of any address, whoever wants to see it. */
+struct fn_row *fn_session__row_at(struct fn_session *session, const struct fn_sample *sample,
+				  u64 address, bool *is_mapped);
 u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and maps, from 1 */
 /* The name of the PMU of an event, as the recording has it; NULL: not known. */
 const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel);
@@ -463,8 +454,7 @@ struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *e
 void fn_paths__delete(struct fn_paths *paths);
 void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon of each */
 void fn_paths__restart(struct fn_paths *paths);
-/* Why records tell less than they could, "" if there is no reason. */
-void fn_paths__describe(const struct fn_paths *paths, char *text, size_t size);
+void fn_paths__note(const struct fn_paths *paths, const char *name);	/* what is amiss */
 
 /* operations.c */
 #define FN_OPERATIONS	"operations"
@@ -603,16 +593,6 @@ static inline struct fn_value *fn_columns__value(const struct fn_columns *column
 	return &columns->values[row->index * columns->nr + column];
 }
 
-/* The first value for which sources differ. */
-struct fn_difference {
-	const struct fn_column *column;
-	const struct fn_row *row;
-	double one, other;
-};
-
-/* How many values differ by more than their intervals from what another source would say. */
-unsigned int fn_columns__differ(const struct fn_columns *columns, const struct fn_source *source,
-				struct fn_difference *first);
 /*
  * The counts of events in a row (NULL: in all) that compare with each other, from one source: those
  * of sets without a common event are taken relative to one that they share. @covariances is a
@@ -718,7 +698,6 @@ void fn_json__names(struct fn_json *json, const char *label, const struct fn_row
 /* Notes about a table. @side: "", "before: ", "after: "; columns may be NULL. */
 void fn_notes__print(const char *side, const struct fn_table *table,
 		     const struct fn_columns *columns, const struct fn_options *options);
-bool fn_notes__has_addr2line(void);
 
 /* sums-file.c */
 #define FN_SUMS_MAGIC	"perf-function-sums "
@@ -796,15 +775,12 @@ struct fn_compare_options {
 /* Returns the exit status: 0, 2 if a change is beyond a limit of --fail-on, or negative. */
 int fn_compare(const struct fn_compare_options *compare, struct fn_options *options);
 
-/* ui/browsers/functions.c: @annotate shows the code of a row, or returns why not. */
-typedef const char *(*fn_annotate_t)(void *data, const struct fn_row *row);
+/* ui/browsers/functions.c */
 #ifdef HAVE_SLANG_SUPPORT
-int fn_view__browse(struct fn_view *view, const char *notes, fn_annotate_t annotate, void *data);
+int fn_view__browse(struct fn_view *view, const char *notes);
 #else
 static inline int fn_view__browse(struct fn_view *view __maybe_unused,
-				  const char *notes __maybe_unused,
-				  fn_annotate_t annotate __maybe_unused,
-				  void *data __maybe_unused)
+				  const char *notes __maybe_unused)
 {
 	return 0;
 }

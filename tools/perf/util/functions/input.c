@@ -32,7 +32,7 @@ static ssize_t peek(int fd, void *bytes, size_t most)
 
 /* perf reads pipes from stdin only. */
 static int read_recording(const char *path, int pipe, const struct fn_options *options,
-			  struct fn_table *table, struct fn_session **kept)
+			  struct fn_table *table)
 {
 	int own_stdin = -1, err;
 
@@ -44,7 +44,7 @@ static int read_recording(const char *path, int pipe, const struct fn_options *o
 		}
 		path = "-";
 	}
-	err = fn_session__read(path, options, table, kept);
+	err = fn_session__read(path, options, table);
 	if (own_stdin >= 0) {
 		dup2(own_stdin, STDIN_FILENO);
 		close(own_stdin);
@@ -126,19 +126,6 @@ static bool refuse_output(const char *path, const struct stat *recording, const 
 	return true;
 }
 
-/* Returns true if a file ends before the events that its header describes. */
-static bool lacks_events(int fd, const struct stat *st, bool is_swapped)
-{
-	struct perf_file_header header;
-	u64 offset, size;
-
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
-		return true;
-	offset = is_swapped ? bswap_64(header.attrs.offset) : header.attrs.offset;
-	size = is_swapped ? bswap_64(header.attrs.size) : header.attrs.size;
-	return offset + size < offset || offset + size > (u64)st->st_size;
-}
-
 /* Returns true if @bytes are, as far as they go, those that a file begins with. */
 static bool begins_with(const struct perf_pipe_file_header *header, ssize_t bytes,
 			const char *magic)
@@ -146,49 +133,24 @@ static bool begins_with(const struct perf_pipe_file_header *header, ssize_t byte
 	return bytes > 0 && !memcmp(header, magic, min_t(size_t, bytes, sizeof(header->magic)));
 }
 
-/* Returns how to unpack an input that is packed, or NULL. */
-static const char *find_packer(const struct perf_pipe_file_header *header, ssize_t bytes)
-{
-	static const struct {
-		const char *magic, *advice;
-	} packers[] = {
-		{ "\x1f\x8b", "packed by gzip: unpack it with gunzip" },
-		{ "\x28\xb5\x2f\xfd", "packed by zstd: unpack it with unzstd" },
-		{ "\xfd\x37zXZ", "packed by xz: unpack it with unxz" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(packers); i++) {
-		const size_t size = strlen(packers[i].magic);
-
-		if (bytes >= (ssize_t)size && !memcmp(header, packers[i].magic, size))
-			return packers[i].advice;
-	}
-	return NULL;
-}
-
 /* Returns why an input that is no sums file cannot be a recording, or NULL. */
-static const char *refuse_file(int fd, const struct stat *st,
-			       const struct perf_pipe_file_header *header, ssize_t bytes)
+static const char *refuse_file(const struct stat *st, const struct perf_pipe_file_header *header,
+			       ssize_t bytes)
 {
 	const u64 pipe_size = sizeof(*header);
 	/* In the other byte order, a small number is large. */
 	bool is_swapped = header->size > UINT32_MAX;
 	bool is_whole = bytes == sizeof(*header);
-	const char *packer = find_packer(header, bytes);
 
 	if (!bytes)
 		return "there is no data: see perf functions record";
-	if (packer)
-		return packer;
 	if (!begins_with(header, bytes, "PERFILE2") && !begins_with(header, bytes, "2ELIFREP") &&
 	    !begins_with(header, bytes, "PERFFILE"))
-		return "neither a recording nor a sums file: see perf functions record";
+		return "neither a recording nor a sums file (unpack it first, if it is packed): see perf functions record";
 	if (is_whole && header->size == (is_swapped ? bswap_64(pipe_size) : pipe_size))
 		return NULL;
 	if (is_whole && S_ISFIFO(st->st_mode))
 		return "in a pipe, a recording must come from perf record -o -: copy it to a file";
-	if (S_ISREG(st->st_mode) && lacks_events(fd, st, is_swapped))
-		return "the file is cut short: record again";
 	return NULL;
 }
 
@@ -207,7 +169,7 @@ void fn_input__note_empty(const char *path, const struct fn_options *options)
 }
 
 int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
-		   struct fn_table *table, struct fn_session **kept)
+		   struct fn_table *table)
 {
 	const char *file = strcmp(path, "-") ? path : "/dev/stdin", *reason = NULL;
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err = -EINVAL;
@@ -219,7 +181,7 @@ int fn_input__read(const char *path, struct fn_options *options, bool has_by, co
 
 	options->name = path;
 	if (bytes >= 0)
-		reason = refuse_file(fd, &st, &header, bytes);
+		reason = refuse_file(&st, &header, bytes);
 	is_sums = begins_with(&header, bytes, FN_SUMS_MAGIC);
 	if (is_sums)
 		err = read_sums(path, fd, options, table);
@@ -229,7 +191,7 @@ int fn_input__read(const char *path, struct fn_options *options, bool has_by, co
 	else if (fd < 0 && strcmp(path, "-") && stat(path, &st))
 		fn_err("%s: %m: name a file that perf functions record has written", path);
 	else if (!refuse_output(path, &st, sums))
-		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table, kept);
+		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
 	if (fd >= 0)
 		close(fd);
 	if (!err && has_by && strcmp(table->by, options->by)) {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Says what a reader of a table has to know about its data. */
-#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 
 #include "../debug.h"
-#include "../strlist.h"
-#include "../symbol_conf.h"
 #include "functions.h"
 #include "text.h"
+
+/* Sums of event samples that differ by more from what was counted are worth a message. */
+#define MOST_DIFFERENCE	0.05
 
 /* Prints a note, with names from files in it. */
 static void __printf(2, 3) note(const char *side, const char *fmt, ...)
@@ -44,26 +43,6 @@ static bool uses(const struct fn_table *table, const struct fn_columns *columns,
 	return !columns && fn_table__has_source(table, source);
 }
 
-/* Functions of a name may have other code in another build of the file. */
-static void note_builds(const char *side, const struct fn_table *table)
-{
-	struct str_node *build, *before = NULL;
-
-	if (!table->builds)
-		return;
-	strlist__for_each_entry(build, table->builds) {
-		const int size = strcspn(build->s, "\t");
-
-		if (before && !strncmp(before->s, build->s, size + 1)) {
-			note(side,
-			     "several builds of %.*s are added up: report each build separately, or compare them with --before and --after",
-			     size, build->s);
-			return;
-		}
-		before = build;
-	}
-}
-
 /* Returns true if the rows tell CPUs apart: those of one machine that --by pmu has. */
 static bool has_rows_of_cpus(const struct fn_table *table)
 {
@@ -86,7 +65,6 @@ static void note_recording(const char *side, const struct fn_table *table,
 		note(side,
 		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
 		     table->cpus[0], table->cpus[1]);
-	note_builds(side, table);
 	for (int i = 0; fn_sources[i]; i++) {
 		if (table->is_partial & fn_sources[i]->bit && uses(table, columns, fn_sources[i]))
 			note(side,
@@ -109,17 +87,50 @@ static void note_recording(const char *side, const struct fn_table *table,
 		     uses_samples ? ", and samples of these events are missing" : "");
 }
 
-static void note_scarce(const char *side, const struct fn_table *table)
+static bool is_scarce(const struct fn_event *event)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		for (unsigned int j = 0; j < table->sets[i]->nr_events; j++) {
-			if (!table->sets[i]->events[j].is_scarce)
-				continue;
-			note(side,
-			     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short",
-			     table->sets[i]->events[j].name);
-			return;
+	return event->is_scarce;
+}
+
+static bool is_scaled(const struct fn_event *event)
+{
+	return fabs(event->scale - 1) > MOST_DIFFERENCE;
+}
+
+static bool is_stretched(const struct fn_event *event)
+{
+	return event->is_stretched;
+}
+
+/* What makes values of some events doubtful: one line for each reason. */
+static void note_events(const char *side, const struct fn_table *table)
+{
+	static const struct {
+		bool (*is)(const struct fn_event *event);
+		const char *before, *behind;
+	} reasons[] = {
+		{ is_scarce, "there are few samples of", "for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short" },
+		{ is_scaled, "samples of", "do not add up to what was counted, as with short processes, so their sums were scaled" },
+		{ is_stretched, "the counts of", "were scaled, because events took turns on the counters, so values are marked: record fewer events" },
+	};
+
+	for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
+		const char *first = NULL;
+		unsigned int nr = 0;
+
+		for (unsigned int i = 0; i < table->nr_sets; i++) {
+			const struct fn_set *set = table->sets[i];
+
+			for (unsigned int j = 0; j < set->nr_events; j++) {
+				if (!reasons[r].is(&set->events[j]))
+					continue;
+				first = first ?: set->events[j].name;
+				nr++;
+			}
 		}
+		if (nr)
+			note(side, "%s %s%s %s", reasons[r].before, first,
+			     nr > 1 ? " (and others)" : "", reasons[r].behind);
 	}
 }
 
@@ -208,51 +219,6 @@ static void note_interrupts(const char *side, const struct fn_columns *columns)
 	}
 }
 
-/* Windows and event samples of a function that keeps its windows measure the same. */
-static void note_sources(const char *side, const struct fn_columns *columns)
-{
-	const struct fn_table *table = columns->table;
-	struct fn_difference first;
-	char a[FN_CELL_SIZE], b[FN_CELL_SIZE];
-	unsigned int nr;
-
-	if (!fn_table__has_source(table, &fn_samples) || !fn_table__has_source(table, &fn_windows))
-		return;
-	nr = fn_columns__differ(columns, &fn_windows, &first);
-	if (nr)
-		note(side,
-		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %s and %s: %s (see EVENT SAMPLES in perf-functions(1))",
-		     nr, nr > 1 ? "s" : "", first.column->title,
-		     *first.row->symbol ? first.row->symbol : "unnamed code",
-		     fn_number(first.column, first.one, false, a),
-		     fn_number(first.column, first.other, false, b), table->is_scaled ?
-		     "they had to be scaled, so rely on neither: record with -a" :
-		     "believe the event samples if the function has short calls or many misses");
-}
-
-/* Returns true if there is such a program, in PATH if it has no folder. */
-static bool is_program(const char *name)
-{
-	const char *folders = getenv("PATH") ?: "";
-	char path[PATH_MAX];
-	int length;
-
-	if (strchr(name, '/'))
-		return !access(name, X_OK);
-	for (; *folders; folders += length + (folders[length] == ':')) {
-		length = strcspn(folders, ":");
-		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
-		    (int)sizeof(path) && !access(path, X_OK))
-			return true;
-	}
-	return false;
-}
-
-bool fn_notes__has_addr2line(void)
-{
-	return is_program(symbol_conf.addr2line_path ?: "addr2line");
-}
-
 /* A row that is named by a line, such as file.c:12, or that has an inlined function. */
 static bool has_line(const struct fn_row *row)
 {
@@ -304,11 +270,10 @@ static void note_names(const char *side, const struct fn_table *table,
 	const double cut = percentage(table, is_cut), unnamed = percentage(table, is_unnamed_jit);
 	const double without = percentage(table, has_no_symbol);
 
-	/* perf may find lines without addr2line. */
-	if ((options->inlines || fn_by__has(options->by, FN_BY_SRCLINE)) &&
-	    !fn_notes__has_addr2line() && !percentage(table, has_line))
+	if ((options->inlines || fn_by__has(options->by, FN_BY_SRCLINE)) && table->nr_rows &&
+	    !percentage(table, has_line))
 		note(side,
-		     "lines and inlined functions are unknown without addr2line: install binutils, or name it with --addr2line");
+		     "no line or inlined function is known: install debug symbols, and binutils for addr2line, or name that with --addr2line");
 	if (cut)
 		note(side,
 		     "%.1f %% of the observations have longer call chains than were recorded, and are in the row [cut] only: record with --call-graph fp, and beyond 127 frames with --call-graph fp,N and a higher sysctl kernel.perf_event_max_stack",
@@ -331,8 +296,7 @@ void fn_notes__print(const char *side, const struct fn_table *table,
 		     const struct fn_columns *columns, const struct fn_options *options)
 {
 	note_recording(side, table, columns);
-	if (uses(table, columns, &fn_samples))
-		note_scarce(side, table);
+	note_events(side, table);
 	if (columns)
 		note_apart(side, columns);
 	if (columns && uses(table, columns, &fn_windows))
@@ -341,7 +305,5 @@ void fn_notes__print(const char *side, const struct fn_table *table,
 	if (columns ? uses(table, columns, &fn_windows) :
 		      !fn_table__has_source(table, &fn_samples))
 		note_lengths(side, table);
-	if (columns)
-		note_sources(side, columns);
 	note_names(side, table, options);
 }

@@ -441,7 +441,9 @@ static int take_whole(struct fn_operations *own, struct fn_session *session,
 
 	own->operation = (struct operation){
 		.row = sample->row, .weight = from->period ?: attr->sample_period,
-		.events = BIT(OPERATION), .latency = from->weight,
+		.events = BIT(OPERATION),
+		/* A wider one is no latency. */
+		.latency = (u32)from->weight,
 	};
 	if (attr->sample_type & PERF_SAMPLE_RAW && own->kind == IBS) {
 		if (read_ibs(own, from)) {
@@ -450,8 +452,6 @@ static int take_whole(struct fn_operations *own, struct fn_session *session,
 		}
 	} else if (attr->sample_type & PERF_SAMPLE_DATA_SRC) {
 		own->operation.events |= of_data_src(from->data_src);
-		if (attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT)
-			own->operation.latency = (u32)from->weight;
 		if (own->kind == IBS && !(own->operation.events & BIT(CACHE_MISS)))
 			own->operation.events &= ~(BIT(LOAD) | BIT(LATENCY));
 	}
@@ -485,7 +485,7 @@ static int take_part(struct fn_operations *own, struct fn_session *session,
 				     (from->flags & FLAG_BRANCH_MISS ? BIT(BRANCH_MISS) : 0);
 	if (src.mem_op & PERF_MEM_OP_LOAD) {
 		operation->events |= BIT(LOAD) | BIT(LATENCY);
-		operation->latency = from->weight;
+		operation->latency = (u32)from->weight;
 	}
 	operation->is_speculated |= own->is_decoded && !from->insn_cnt;
 	return err;

@@ -16,6 +16,7 @@
 
 #define LABEL_WIDTH	60
 #define LEAST_LABEL	20
+#define FEW_SAMPLES	100
 #define COLOR_GREY	"\033[90m"
 
 #define INTERVAL_NOTE	\
@@ -436,22 +437,56 @@ static void print_horizons(const struct fn_view *view, FILE *fp)
 		fputs("; nearly all samples have them\n", fp);
 }
 
-/* Says how long to record for the values of the first row. */
+/* Returns the number of event samples, INFINITY if there are other sources or callers. */
+static double nr_samples(const struct fn_table *table)
+{
+	double number = fn_by__is(table->by, FN_BY_CHILDREN) ? INFINITY : 0;
+
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		const struct fn_row *row = table->rows[i];
+
+		for (unsigned int j = 0; j < row->nr_sums; j++)
+			number += row->sums[j] ? row->sums[j]->number : 0;
+	}
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->source != &fn_samples)
+			return INFINITY;
+	}
+	return number;
+}
+
+/* Says how long to record for the first rate and the first share of the first row. */
 static void print_length(const struct fn_view *view, FILE *fp)
 {
-	double times = 0;
+	double times = 0, number, more;
+	bool has_kind[2] = {};
 
 	for (unsigned int i = 0; view->nr_rows && i < view->nr_fields; i++) {
 		const struct fn_column *column = &view->columns->columns[view->fields[i]];
 		const struct fn_value *value = fn_columns__value(view->columns, view->rows[0],
 								 view->fields[i]);
 
-		if (!column->is_count && !column->value)
+		bool *const has = &has_kind[fn_column__is_share(column)];
+
+		/* Others may be of rare events, which hardly matter. */
+		if (!column->is_count && !column->value && !*has) {
 			times = fmax(times, fn_value__times_longer(value));
+			*has = true;
+		}
 	}
-	if (times > 1.05)
+	if (times <= 1.05)
+		return;
+	number = nr_samples(view->table);
+	more = (times - 1) * view->table->seconds;
+	if (number >= FEW_SAMPLES || !(more > 0))
 		fprintf(fp, "# for +-10 %% in the first row, record %.*f times as long\n",
 			times < 10, times);
+	else
+		fprintf(fp,
+			"# only %.0f sample%s: for +-10 %% in the first row, record about %.0f %s longer\n",
+			number, number == 1 ? "" : "s",
+			ceil(more > 120 ? more / 60 : more),
+			more > 120 ? "minutes" : more > 1 ? "seconds" : "second");
 }
 
 int fn_view__print(const struct fn_view *view, FILE *fp)

@@ -297,7 +297,7 @@ static struct fn_row *unmapped_row(struct fn_rows *rows, u64 ip)
 	return find_named(rows, FN_BY_SYMBOL, identity, "", "", &ip);
 }
 
-/* Uses the memory next to the symbol; symbol__priv() is for its annotation. */
+/* Uses the memory next to the symbol. */
 static struct fn_row **place_of(struct symbol *sym)
 {
 	return (void *)sym - sizeof(struct fn_row *);

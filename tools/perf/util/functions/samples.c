@@ -18,8 +18,6 @@
 #include "../sample.h"
 #include "functions.h"
 
-/* Sums of event samples that differ by more from what was counted are worth a message. */
-#define MOST_DIFFERENCE	0.05
 /* With more, most of what a short process has counted is not sampled. */
 #define MOST_SCALE	2
 /* With fewer samples for each new thread, the ends of threads and their places matter. */
@@ -264,7 +262,6 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 		return;
 	event->scale = factor;
 	event->is_scarce |= nr_tasks && factor > MOST_SCALE;
-	table->is_scaled |= fabs(factor - 1) > MOST_DIFFERENCE;
 }
 
 /*

@@ -27,9 +27,7 @@
 #include <perf/cpumap.h>
 
 #include "../addr_location.h"
-#include "../annotate.h"
 #include "../auxtrace.h"
-#include "../build-id.h"
 #include "../callchain.h"
 #include "../data.h"
 #include "../debug.h"
@@ -41,7 +39,6 @@
 #include "../hist.h"
 #include "../machine.h"
 #include "../map.h"
-#include "../map_symbol.h"
 #include "../session.h"
 #include "../strlist.h"
 #include "../symbol.h"
@@ -55,7 +52,7 @@
 
 /* simpleperf has this period for events that do not sample. */
 #define NEVER		BIT_ULL(62)
-#define PLACES_BITS	12
+#define PLACES_BITS	14
 #define THREADS_BITS	6
 /* In a live recording, a stream may be forgotten after this many ns without a sample. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
@@ -73,10 +70,7 @@ struct place {
 	/* fn_session.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
 	struct fn_row *row;
-	/* Valid until the next record: the map or NULL, the address in it, and its symbol. */
-	struct map *map;
-	struct symbol *sym;
-	u64 addr;
+	bool is_mapped;
 };
 
 /* A thread in which samples were taken. */
@@ -88,14 +82,7 @@ struct known_thread {
 	u64 number;
 };
 
-/* The symbol of a row, to annotate its code. */
-struct row_symbol {
-	struct row_symbol *next;
-	struct map_symbol ms;
-};
-
 struct fn_session {
-	struct fn_session *next;
 	struct perf_tool tool;
 	struct perf_data data;
 	struct perf_session *session;
@@ -120,16 +107,16 @@ struct fn_session {
 	u32 nr_changes;			/* of threads and maps, from 1 */
 	bool has_set, has_aux, has_event, wants_sites;
 	bool is_newer;			/* it has what only a newer perf knows */
-	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	bool is_refused;		/* the reason has been printed */
-	u32 noted;			/* reasons of note_unnamed() */
-	struct row_symbol *symbols;
+	u32 noted;			/* see note_unnamed() */
 	struct strlist *ignored;
 	u64 lost_records, lost_outside, lost_samples, told_lost;
 	u64 throttled;
 	u64 nr_tasks;			/* that began during the recording */
+	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	bool has_begun;
 	u64 begin, last, forgot;	/* spans */
+	u64 first_time, last_time;	/* of all samples */
 	struct perf_time_interval *ranges;
 	int range_size, range_num;
 };
@@ -530,7 +517,8 @@ static int add_members(struct fn_session *session, struct fn_sampler *sampler, s
 	if (!sampler->slots || !sampler->set)
 		return -ENOMEM;
 	sampler->set->is_complete &= !sampler->alternates;
-	sampler->set->is_dropped = source && source != &fn_windows;
+	/* A window would be of the functions that were on the stack from its start to its end. */
+	sampler->set->is_dropped = session->chains || (source && source != &fn_windows);
 	for (unsigned int i = 0; i < sampler->nr; i++) {
 		struct fn_evsel *own = members[i]->priv;
 
@@ -552,7 +540,7 @@ static void add_sample_event(struct fn_session *session, struct fn_set *set, str
 	own->has_records = is_recorded;
 	own->is_branch = fn_event__is_branch(own->name);
 	own->is_miss = strstr(own->name, "mis");
-	session->wants_sites |= !set->events[own->event].is_precise;
+	session->wants_sites |= !session->chains && !set->events[own->event].is_precise;
 	if (own->sampler && own->member == 0)
 		own->sampler->set->even = set;
 }
@@ -765,28 +753,6 @@ static const struct known_thread *find_thread(struct fn_session *session, struct
 	return known;
 }
 
-/* Keeps the symbol of a row, to find its code. */
-static int keep_symbol(struct fn_session *session, const struct addr_location *al)
-{
-	struct row_symbol *symbol;
-
-	if (!al->map || !al->sym || !*al->sym->name)
-		return 0;
-	for (symbol = session->symbols; symbol; symbol = symbol->next) {
-		if (symbol->ms.sym == al->sym)
-			return 0;
-	}
-	symbol = zalloc(sizeof(*symbol));
-	if (!symbol)
-		return -ENOMEM;
-	symbol->ms.thread = thread__get(al->thread);
-	symbol->ms.map = map__get(al->map);
-	symbol->ms.sym = al->sym;
-	symbol->next = session->symbols;
-	session->symbols = symbol;
-	return 0;
-}
-
 /* Looks up the row at a sample. Not inline, because most places are known. */
 static noinline int look_up(struct fn_session *session, struct machine *machine,
 			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
@@ -810,19 +776,14 @@ static noinline int look_up(struct fn_session *session, struct machine *machine,
 		/* The rows of guests whose programs are not known are known. */
 		.is_filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
 		.is_nowhere	= fn_rows__is_nowhere(session->rows, sample),
-		.change		= session->options->annotate ||
-				  fn_rows__needs_sample(session->rows) ? 0 : session->nr_changes,
+		.change		= fn_rows__needs_sample(session->rows) ? 0 : session->nr_changes,
 		.row		= fn_rows__find(session->rows, evsel, sample, &al),
-		.map		= al.map,
-		.sym		= al.sym,
-		.addr		= al.addr,
+		.is_mapped	= al.map,
 	};
 	place->distance = session->wants_sites ?
 			  fn_site__distance(&al, machine,
 					    perf_env__arch(&session->session->header.env)) : FN_FAR;
 	err = place->row ? 0 : -ENOMEM;
-	if (!err && session->options->annotate)
-		err = keep_symbol(session, &al);
 out:
 	addr_location__exit(&al);
 	return err;
@@ -843,60 +804,39 @@ static const struct place *find_place(struct fn_session *session, struct machine
 	return err ? ERR_PTR(err) : place;
 }
 
-int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
-			 bool must_be_mapped, struct fn_row **row)
+/* Returns the place of an address in the thread of a sample, or an error. */
+static const struct place *place_at(struct fn_session *session, const struct fn_sample *sample,
+				    u64 address)
 {
 	struct perf_sample other = *sample->sample;
-	const struct place *place;
 
 	other.ip = address;
 	other.cpumode = machine__kernel_ip(sample->machine, address) ? PERF_RECORD_MISC_KERNEL :
 								       PERF_RECORD_MISC_USER;
-	place = find_place(session, sample->machine, sample->evsel, &other);
+	return find_place(session, sample->machine, sample->evsel, &other);
+}
+
+int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
+			 bool must_be_mapped, struct fn_row **row)
+{
+	const struct place *place = place_at(session, sample, address);
+
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	if (must_be_mapped && !place->map)
+	if (must_be_mapped && !place->is_mapped)
 		return 0;
 	*row = place->is_filtered || place->is_nowhere || is_elsewhere(session, sample->sample) ?
 	       NULL : place->row;
 	return 0;
 }
 
-/*
- * Like perf annotate, assigns the counts of the interval, or the period of an event that samples
- * itself, to the instruction at its end.
- */
-static int annotate_sample(struct fn_sample *sample, const struct place *place)
+struct fn_row *fn_session__row_at(struct fn_session *session, const struct fn_sample *sample,
+				  u64 address, bool *is_mapped)
 {
-	struct addr_map_symbol ams = {
-		.ms		= { .map = place->map, .sym = place->sym },
-		.addr		= sample->sample->ip,
-		.al_addr	= place->addr,
-	};
-	struct evsel *evsel;
+	const struct place *place = place_at(session, sample, address);
 
-	if (!place->map || !place->sym || !*place->sym->name)
-		return 0;
-	for_each_group_evsel(evsel, evsel__leader(sample->evsel)) {
-		const struct fn_evsel *own = evsel->priv;
-		struct perf_sample part = *sample->sample;
-		struct hists *hists = evsel__hists(evsel);
-		int err;
-
-		part.evsel = evsel;
-		if (evsel != sample->evsel) {
-			/* An event with samples of its own has its own place. */
-			if (!own || own->samples || !own->sampler || !sample->ends_interval)
-				continue;
-			part.period = sample->stream->counts[own->member];
-		}
-		hists__inc_nr_samples(hists, /*filtered=*/false);
-		hists->stats.total_period += part.period;
-		err = addr_map_symbol__inc_samples(&ams, &part);
-		if (err && err != -ERANGE)
-			return err;
-	}
-	return 0;
+	*is_mapped = !IS_ERR(place) && place->is_mapped;
+	return IS_ERR(place) ? NULL : place->row;
 }
 
 static bool has_times(const struct evsel *evsel)
@@ -1057,6 +997,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	err = follow_spans(session, sample->time);
 	if (err)
 		return err;
+	session->first_time = min(session->first_time ?: sample->time, sample->time);
+	session->last_time = max(session->last_time, sample->time);
 	thread = find_thread(session, machine, sample);
 	if (!thread)
 		return -EINVAL;
@@ -1072,19 +1014,17 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	if (IS_ERR(place))
 		return PTR_ERR(place);
 	own.row = place->row;
-	if (session->chains) {
-		err = fn_chains__find(session->chains, evsel, sample, machine, thread->number,
-				      place->row, &session->chain);
-		own.chain = &session->chain;
-	}
 	own.distance = place->distance;
 	own.is_foreign = is_elsewhere(session, sample);
 	own.is_filtered = place->is_filtered || own.is_foreign;
 	/* The stream of a CPU has intervals of several threads. */
 	own.is_foreign |= evsel->core.attr.inherit && thread->is_filtered;
 	own.is_nowhere = place->is_nowhere;
-	if (!err && session->options->annotate && !own.is_filtered && !own.is_outside)
-		err = annotate_sample(&own, place);
+	/* Its frames may take the place. */
+	if (session->chains) {
+		err = fn_chains__find(session->chains, session, &own, &session->chain);
+		own.chain = &session->chain;
+	}
 	return err ?: add_to_sources(session, &own);
 }
 
@@ -1113,8 +1053,6 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	session->nr_changes++;
 	/* What perf record writes about threads that run already has no time. */
 	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
-	if (session->chains)
-		fn_chains__forget(session->chains);
 	if (event->header.type == PERF_RECORD_EXIT)
 		fn_streams__end_thread(session->streams, event->fork.tid);
 	return machine__process_event(machine, event, sample);
@@ -1251,6 +1189,20 @@ static int process_aux(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
+/* perf record puts an event of AUX data first, and so its header lets it lead the next group. */
+static void take_from_groups(struct evlist *evlist, const struct evsel *aux)
+{
+	struct evsel *evsel, *leader = NULL;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel == aux || evsel__leader(evsel) != aux)
+			continue;
+		leader = leader ?: evsel;
+		evsel__set_leader(evsel, leader);
+		leader->core.nr_members++;
+	}
+}
+
 /* Lets perf make samples of SPE's records: all events of each, and then itself. */
 static int decode_aux(struct fn_session *session, union perf_event *event)
 {
@@ -1259,6 +1211,10 @@ static int decode_aux(struct fn_session *session, union perf_event *event)
 	struct evsel *evsel;
 
 	session->has_aux = true;
+	evlist__for_each_entry(perf->evlist, evsel) {
+		if (is_of_aux(session, evsel))
+			take_from_groups(perf->evlist, evsel);
+	}
 	if (event->auxtrace_info.type != PERF_AUXTRACE_ARM_SPE ||
 	    (options->source && options->source != &fn_operations))
 		return 0;
@@ -1385,24 +1341,6 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	return err;
 }
 
-static int add_build(struct dso *dso, struct machine *machine __maybe_unused, void *data)
-{
-	char *path, *build = NULL, id[2 * BUILD_ID_SIZE + 1] = "";
-	int err = -ENOMEM;
-
-	/* perf loads a file to find the functions of samples in it. */
-	if (!dso__loaded(dso) || !dso__has_build_id(dso))
-		return 0;
-	for (size_t i = 0; i < min_t(size_t, dso__bid(dso)->size, BUILD_ID_SIZE); i++)
-		sprintf(id + 2 * i, "%02x", dso__bid(dso)->data[i]);
-	path = function_text__printable(dso__long_name(dso));
-	if (path && asprintf(&build, "%s\t%s", path, id) >= 0)
-		err = fn_table__add_build(data, build);
-	free(build);
-	free(path);
-	return err;
-}
-
 /*
  * Returns true if the user has named the threads to record. Events that begin with a program are
  * of it alone: it may have an option -t of its own.
@@ -1458,9 +1396,6 @@ static int finish(struct fn_session *session, u64 lost)
 	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
 	table->inlines = session->options->inlines;
 	err = err ?: add_cpus(session, table);
-	/* One perf record sees the same files, so top need not look. */
-	if (!err && !session->options->is_due)
-		err = machine__for_each_dso(&session->session->machines.host, add_build, table);
 	if (err)
 		fn_err("cannot make the table: not enough memory");
 	return err;
@@ -1470,13 +1405,6 @@ static void delete_session(struct fn_session *session)
 {
 	struct evsel *evsel;
 
-	while (session->symbols) {
-		struct row_symbol *symbol = session->symbols;
-
-		session->symbols = symbol->next;
-		map_symbol__exit(&symbol->ms);
-		free(symbol);
-	}
 	for (unsigned int i = 0; i < session->nr_samplers; i++) {
 		free(session->samplers[i]->slots);
 		free(session->samplers[i]->counted);
@@ -1681,7 +1609,7 @@ static int process(struct fn_session *session)
 	return refuse_kinds(session) ? -EINVAL : 0;
 }
 
-/* Says which events have taken turns on the counters, or may have. */
+/* Says which events may have taken turns on the counters. */
 static void note_turns(const struct fn_session *session)
 {
 	unsigned int nr_alone = 0;
@@ -1689,27 +1617,9 @@ static void note_turns(const struct fn_session *session)
 
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		const struct fn_evsel *own = evsel->priv;
-		const double *times = NULL;
-		bool has_group;
-		double part;
-		char *event;
 
-		if (own && (own->samples || (own->sampler && own->sampler->evsel == evsel &&
-					     own->sampler->set->is_complete)))
-			times = own->sampler ? own->sampler->times : own->times;
-		if (own && own->samples && is_alone(evsel) && !has_times(evsel) &&
-		    evsel->core.attr.type != PERF_TYPE_SOFTWARE)
-			nr_alone++;
-		part = times && times[0] > 0 && times[1] > 0 ? times[1] / times[0] : 1;
-		if (part > 1 / 1.005)
-			continue;
-		has_group = evsel->core.nr_members > 1 && own->sampler &&
-			    own->sampler->set->is_complete;
-		event = function_text__printable(evsel__name(evsel));
-		fn_warn("%s: %s%s counted during %.0f %% of the time, so its counts are scaled: record fewer events",
-			session->name, event ?: "an event",
-			has_group ? " with its group" : "", 100 * part);
-		free(event);
+		nr_alone += own && own->samples && is_alone(evsel) && !has_times(evsel) &&
+			    evsel->core.attr.type != PERF_TYPE_SOFTWARE;
 	}
 	if (nr_alone > LEAST_COUNTERS)
 		fn_warn("%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
@@ -1731,66 +1641,26 @@ static void note_ignored(struct fn_session *session)
 	pr_warning("\n");
 }
 
-/* Says whose sums were scaled by much. */
-static void note_scales(const struct fn_session *session, const struct fn_table *table)
-{
-	const char *separator = "";
-	char text[256] = "";
-	int length = 0;
-
-	for (unsigned int i = 0; table->is_scaled && i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++) {
-			char *event;
-
-			if (fabs(set->events[j].scale - 1) <= 0.05)
-				continue;
-			event = function_text__printable(set->events[j].name);
-			length += scnprintf(text + length, sizeof(text) - length, "%s%s by %.2f",
-					    separator, event ?: "an event", set->events[j].scale);
-			free(event);
-			separator = ", ";
-		}
-	}
-	if (length)
-		fn_warn("%s: samples do not add up to what was counted, as with short processes, so their sums were scaled: %s",
-			session->name, text);
-}
-
-/* Says once for each reason that a file of this machine is not what was recorded. */
+/* Says once that a file of this machine is not what was recorded, and once that the kernel is. */
 static int note_unnamed(struct dso *dso, struct machine *machine __maybe_unused, void *data)
 {
-	static const struct {
-		enum dso_load_errno reason;
-		const char *text;
-	} reasons[] = {
-		{ DSO_LOAD_ERRNO__MISMATCHING_BUILDID, "is another build here" },
-		{ DSO_LOAD_ERRNO__CANNOT_READ_BUILDID, "is another build here" },
-		{ DSO_LOAD_ERRNO__OTHER_ARCH, "is for another architecture here" },
-		{ DSO_LOAD_ERRNO__OTHER_HOST,
-		  "was recorded on another host, without its build-id" },
-		{ DSO_LOAD_ERRNO__OTHER_KERNEL,
-		  "was recorded without its build-id, and is not known to be the running one" },
-	};
 	const bool is_kernel = dso__kernel(dso) && !dso__is_kmod(dso);
+	const enum dso_load_errno reason = *dso__load_errno(dso);
 	struct fn_session *session = data;
+	char *file;
 
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-		const u32 bit = BIT(2 * i + is_kernel);
-		char *file;
-
-		if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND ||
-		    *dso__load_errno(dso) != reasons[i].reason || session->noted & bit)
-			continue;
-		session->noted |= bit;
-		file = function_text__printable(dso__long_name(dso));
-		fn_warn("%s: %s %s, so its functions are addresses (others may be, too): %s",
-			session->name, file ?: "a file", reasons[i].text, is_kernel ?
-			"name its symbols with --kallsyms or --vmlinux" :
-			"name the folder of the recorded files with --symfs");
-		free(file);
-	}
+	if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND || session->noted & BIT(is_kernel) ||
+	    (reason != DSO_LOAD_ERRNO__MISMATCHING_BUILDID &&
+	     reason != DSO_LOAD_ERRNO__CANNOT_READ_BUILDID && reason != DSO_LOAD_ERRNO__OTHER_ARCH &&
+	     reason != DSO_LOAD_ERRNO__OTHER_HOST && reason != DSO_LOAD_ERRNO__OTHER_KERNEL))
+		return 0;
+	session->noted |= BIT(is_kernel);
+	file = function_text__printable(dso__long_name(dso));
+	fn_warn("%s: %s is another build here, or may be one of another host, so its functions are addresses (others may be, too): %s",
+		session->name, file ?: "a file", is_kernel ?
+		"name its symbols with --kallsyms or --vmlinux" :
+		"name the folder of the recorded files with --symfs");
+	free(file);
 	return 0;
 }
 
@@ -1830,29 +1700,24 @@ static int end_session(struct fn_session *session)
 {
 	const struct fn_options *options = session->options;
 	u64 lost = session->lost_records;
-	char text[256];
 	int err;
 
 	note_ignored(session);
 	note_turns(session);
 	machine__for_each_dso(&session->session->machines.host, note_unnamed, session);
 	note_operations(session);
-	fn_paths__describe(session->paths, text, sizeof(text));
-	if (*text)
-		fn_warn("%s: %s", session->name, text);
+	fn_paths__note(session->paths, session->name);
 	if (!session->ranges || !session->ranges->start)
 		lost = max(lost, session->lost_samples - min(session->lost_samples,
 							     session->lost_outside));
 	if (options->is_due)
 		return end_part(session, lost);
 	err = options->span ? end_span(session, lost) : finish(session, lost);
-	if (!err)
-		note_scales(session, session->table);
+	session->table->seconds += (session->last_time - session->first_time) / 1e9;
 	return err ?: fn_table__settle(session->table);
 }
 
-int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table,
-		     struct fn_session **kept)
+int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table)
 {
 	struct fn_session *session = new_session(options, table);
 	int err;
@@ -1878,77 +1743,6 @@ int fn_session__read(const char *path, const struct fn_options *options, struct 
 		session->cpu = perf_env__describe_cpu(&session->session->header.env);
 		err = process(session) ?: end_session(session);
 	}
-	if (err || !kept) {
-		delete_session(session);
-		return err;
-	}
-	if (!options->annotate) {
-		/* Freeing takes long, and the command ends soon. */
-		fn_sessions__delete(*kept);
-		*kept = NULL;
-	}
-	while (*kept)
-		kept = &(*kept)->next;
-	*kept = session;
-	return 0;
-}
-
-void fn_sessions__delete(struct fn_session *sessions)
-{
-	while (sessions) {
-		struct fn_session *next = sessions->next;
-
-		delete_session(sessions);
-		sessions = next;
-	}
-}
-
-static bool has_name(const struct dso *dso, const char *path)
-{
-	return !strcmp(function_text__base_name(path),
-		       function_text__base_name(dso__long_name(dso)));
-}
-
-static struct row_symbol *find_symbol(struct fn_session *session, const struct fn_row *row)
-{
-	struct row_symbol *symbol = session->symbols;
-
-	while (symbol && (!strstr(row->symbol, symbol->ms.sym->name) ||
-			  !has_name(map__dso(symbol->ms.map), row->dso) ||
-			  (row->has_address && row->address != symbol->ms.sym->start) ||
-			  !symbol__annotation(symbol->ms.sym)->src))
-		symbol = symbol->next;
-	return symbol;
-}
-
-const char *fn_sessions__annotate(struct fn_session *sessions, const struct fn_row *row)
-{
-	struct hist_entry hist_entry = {};
-	struct row_symbol *symbol = NULL;
-	struct fn_session *session;
-	struct evsel *evsel;
-
-	if (!sessions)
-		return "a sums file has no code to annotate: open the recording";
-	for (session = sessions; session && !symbol; session = symbol ? session : session->next) {
-		symbol = find_symbol(session, row);
-		if (symbol)
-			break;
-	}
-	if (!symbol)
-		return "this row is not one function with a symbol and samples: choose another one";
-	if (!annotate_opts.objdump_path &&
-	    perf_env__lookup_objdump(&session->session->header.env, &annotate_opts.objdump_path))
-		return "no objdump for the recorded architecture: name one with --objdump";
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		const struct fn_evsel *own = evsel->priv;
-
-		if (own && (own->sampler || own->samples))
-			break;
-	}
-	hist_entry.hists = evsel__hists(evsel);
-	hist_entry.thread = symbol->ms.thread;
-	hist_entry.ms = symbol->ms;
-	__hist_entry__tui_annotate(&hist_entry, &symbol->ms, evsel, NULL, NO_ADDR);
-	return NULL;
+	delete_session(session);
+	return err;
 }

@@ -78,13 +78,6 @@ struct fn_streams *fn_streams__new(void)
 	return streams;
 }
 
-static void delete_stream(struct fn_stream *stream)
-{
-	free(stream->last_chain.frames);
-	free(stream->burst);
-	free(stream);
-}
-
 void fn_streams__delete(struct fn_streams *streams)
 {
 	struct hashmap_entry *entry;
@@ -94,7 +87,7 @@ void fn_streams__delete(struct fn_streams *streams)
 		return;
 	if (!IS_ERR_OR_NULL(streams->streams)) {
 		hashmap__for_each_entry(streams->streams, entry, bucket)
-			delete_stream(entry->pvalue);
+			free(entry->pvalue);
 	}
 	hashmap__free(streams->streams);
 	hashmap__free(streams->throttles);
@@ -278,7 +271,7 @@ static bool count_interval(struct fn_stream *stream)
 	for (unsigned int i = 0; grows && i < nr; i++)
 		stream->last[i] = values[i];
 	if (values[0] < stream->last[0])
-		stream->nr_burst = 0;
+		stream->burst = NULL;
 	return grows;
 }
 
@@ -429,7 +422,7 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 		if (stream->seen > streams->looked)
 			continue;
 		hashmap__delete(streams->streams, stream, NULL, NULL);
-		delete_stream(stream);
+		free(stream);
 	}
 	memset(streams->recent, 0, sizeof(streams->recent));
 	streams->looked = streams->now;

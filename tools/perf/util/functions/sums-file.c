@@ -154,14 +154,6 @@ static void event_fields(struct line *line, struct fn_event *event)
 	event->copies = sum(line, event->copies);
 }
 
-/* CHILDREN SCALED PARTIAL */
-static void flag_fields(struct line *line, struct fn_table *table)
-{
-	table->lacks_children = integer(line, table->lacks_children, 1);
-	table->is_scaled = integer(line, table->is_scaled, 1);
-	table->is_partial = integer(line, table->is_partial, UINT32_MAX);
-}
-
 /*
  * Writing
  */
@@ -214,11 +206,11 @@ static int write_table(struct fn_table *table, FILE *fp)
 {
 	struct line line = { .fp = fp };
 
-	fprintf(fp, FN_SUMS_MAGIC "%d\nby\t%s\t%d\nlost\t%llu\nthrottled\t%llu\nflags",
+	fprintf(fp, FN_SUMS_MAGIC "%d\nby\t%s\t%d\nlost\t%llu\nthrottled\t%llu\npartial\t%u\n",
 		SUMS_VERSION, table->by, table->inlines, (unsigned long long)table->lost,
-		(unsigned long long)table->throttled);
-	flag_fields(&line, table);
-	fputc('\n', fp);
+		(unsigned long long)table->throttled, table->is_partial);
+	if (table->lacks_children)
+		fputs("lacks-children\n", fp);
 	for (unsigned int i = 0; i < table->nr_cpus; i++) {
 		fputs("cpu", fp);
 		text(&line, table->cpus[i]);
@@ -445,8 +437,11 @@ static bool read_line(struct reader *reader, char *text)
 		table->lost = integer(line, 0, UINT64_MAX);
 	} else if (!strcmp(word, "throttled")) {
 		table->throttled = integer(line, 0, UINT64_MAX);
-	} else if (!strcmp(word, "flags")) {
-		flag_fields(line, table);
+	} else if (!strcmp(word, "partial")) {
+		table->is_partial = integer(line, 0, UINT32_MAX);
+		table->seconds = NAN;
+	} else if (!strcmp(word, "lacks-children")) {
+		table->lacks_children = true;
 	} else if (!strcmp(word, "cpu")) {
 		read_cpu(reader);
 	} else if (!strcmp(word, "set")) {

@@ -10,7 +10,6 @@
 
 #include "../debug.h"
 #include "../hashmap.h"
-#include "../strlist.h"
 #include "../util.h"
 #include "functions.h"
 
@@ -105,7 +104,6 @@ void fn_table__exit(struct fn_table *table)
 	free(table->sets);
 	free(table->rows);
 	free(table->cpus);
-	strlist__delete(table->builds);
 	fn_table__init(table);
 }
 
@@ -136,15 +134,6 @@ static int add_text(char ***texts, unsigned int *nr, const char *text)
 int fn_table__add_cpu(struct fn_table *table, const char *cpu)
 {
 	return add_text(&table->cpus, &table->nr_cpus, cpu);
-}
-
-int fn_table__add_build(struct fn_table *table, const char *build)
-{
-	int err;
-
-	table->builds = table->builds ?: strlist__new(NULL, NULL);
-	err = table->builds ? strlist__add(table->builds, build) : -ENOMEM;
-	return err == -EEXIST ? 0 : err;
 }
 
 /* Returns a bit for each vendor whose CPUs have counted. */
@@ -770,17 +759,12 @@ static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *othe
 	return set;
 }
 
-static int add_texts(struct fn_table *table, const struct fn_table *other)
+static int add_cpus(struct fn_table *table, const struct fn_table *other)
 {
-	struct str_node *build;
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < other->nr_cpus; i++)
 		err = fn_table__add_cpu(table, other->cpus[i]);
-	if (!other->builds)
-		return err;
-	strlist__for_each_entry(build, other->builds)
-		err = err ?: fn_table__add_build(table, build->s);
 	return err;
 }
 
@@ -824,7 +808,7 @@ static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 static int add_table(struct fn_table *table, const struct fn_table *other)
 {
 	struct fn_set **sets = calloc(other->nr_sets ?: 1, sizeof(*sets));
-	int err = sets ? add_texts(table, other) : -ENOMEM;
+	int err = sets ? add_cpus(table, other) : -ENOMEM;
 
 	for (unsigned int i = 0; !err && i < other->nr_sets; i++) {
 		if (other->sets[i]->is_dropped)
@@ -846,8 +830,8 @@ static int add_table(struct fn_table *table, const struct fn_table *other)
 	free(sets);
 	table->lost += other->lost;
 	table->throttled += other->throttled;
+	table->seconds += other->seconds;
 	table->lacks_children |= other->lacks_children;
-	table->is_scaled |= other->is_scaled;
 	table->unmapped = table->unmapped ?: other->unmapped;
 	return err;
 }

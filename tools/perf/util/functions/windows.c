@@ -8,8 +8,6 @@
  *   sample at address 0 is in no known function.
  * - Windows of a burst in one function are adjacent and so not independent: they are one
  *   observation.
- * - With call chains, a window counts for all functions that were on the stack from its start to
- *   its end: those of the frames that both chains have in common, from the root on.
  * - All windows and all long intervals, in whatever function, tell what the interrupt adds that
  *   begins each.
  */
@@ -30,16 +28,14 @@
 /* Rates of windows that differ more from those of long intervals are those of interrupts, too. */
 #define MOST_ADDED	0.1
 
-/* Adds the burst to its rows. */
+/* Adds the burst to its row. */
 static int flush(void *data, struct fn_stream *stream)
 {
 	struct fn_table *table = data;
-	int err = 0;
+	int err = stream->burst ? fn_set__observe(table, stream->sampler->set, stream->burst,
+						  stream->sums, stream->windows) : 0;
 
-	for (unsigned int i = 0; !err && i < stream->nr_burst; i++)
-		err = fn_set__observe(table, stream->sampler->set, stream->burst[i], stream->sums,
-				      stream->windows);
-	stream->nr_burst = 0;
+	stream->burst = NULL;
 	return err;
 }
 
@@ -49,51 +45,18 @@ int fn_windows__end_bursts(struct fn_session *session)
 				    fn_session__table(session));
 }
 
-/* Returns how many frames are the same calls in both chains; the last ones may go on elsewhere. */
-static unsigned int nr_common(const struct fn_chain *a, const struct fn_chain *b)
+/* Adds a window in a row, or NULL: one in none, which ends a burst. */
+static int add_window(struct fn_table *table, struct fn_stream *stream, struct fn_row *row,
+		      const double *counts)
 {
-	unsigned int nr = 0;
-
-	while (nr < a->nr && nr < b->nr && a->frames[nr].row == b->frames[nr].row) {
-		if (a->frames[nr].ip != b->frames[nr].ip)
-			return nr + 1;
-		nr++;
-	}
-	return nr;
-}
-
-static int reserve(struct fn_stream *stream, unsigned int nr)
-{
-	struct fn_row **rows;
-
-	if (nr <= stream->allocated)
-		return 0;
-	rows = realloc(stream->burst, nr * sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	stream->burst = rows;
-	stream->allocated = nr;
-	return 0;
-}
-
-/* Adds a window that counts for some rows; with @nr 0 for none, which ends a burst. */
-static int add_window(struct fn_table *table, struct fn_stream *stream, struct fn_row *const *rows,
-		      unsigned int nr, const double *counts)
-{
-	const unsigned int nr_events = stream->sampler->set->nr_events;
-	const bool goes_on = nr && nr == stream->nr_burst && stream->sampler->alternates &&
-			     !memcmp(rows, stream->burst, nr * sizeof(*rows));
+	const bool goes_on = row && row == stream->burst && stream->sampler->alternates;
 	int err = goes_on ? 0 : flush(table, stream);
 
-	if (err || reserve(stream, nr))
-		return -ENOMEM;
-	for (unsigned int i = 0; i < nr_events; i++)
+	for (unsigned int i = 0; i < stream->sampler->set->nr_events; i++)
 		stream->sums[i] = counts[i] + (goes_on ? stream->sums[i] : 0);
 	stream->windows = 1 + (goes_on ? stream->windows : 0);
-	if (nr)
-		memcpy(stream->burst, rows, nr * sizeof(*rows));
-	stream->nr_burst = nr;
-	return 0;
+	stream->burst = row;
+	return err;
 }
 
 /* Counts a window that begins or ends in a row. */
@@ -109,65 +72,12 @@ static int add_end(struct fn_table *table, const struct fn_set *set, struct fn_r
 	return 0;
 }
 
-static int copy_chain(struct fn_chain *chain, const struct fn_chain *from)
-{
-	if (from->nr > chain->allocated) {
-		struct fn_frame *frames = realloc(chain->frames, from->nr * sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		chain->frames = frames;
-		chain->allocated = from->nr;
-	}
-	memcpy(chain->frames, from->frames, from->nr * sizeof(*from->frames));
-	chain->nr = from->nr;
-	return 0;
-}
-
-/*
- * Adds a window to the functions of its chain: it ends in each, begins in each of the chain before,
- * and counts for those that both have. A recursion counts once, for its first frame.
- */
-static int add_to_chain(struct fn_table *table, struct fn_stream *stream, struct fn_sample *sample,
-			bool is_same, const double *counts)
-{
-	const unsigned int common = is_same ? nr_common(&stream->last_chain, sample->chain) : 0;
-	struct fn_row **rows = calloc(sample->chain->nr + 1, sizeof(*rows));
-	const struct fn_set *set = stream->sampler->set;
-	unsigned int nr = 0;
-	int err = rows ? 0 : -ENOMEM;
-
-	table->stamp++;
-	for (unsigned int i = 0; !err && i < sample->chain->nr; i++) {
-		struct fn_row *row = sample->chain->frames[i].row;
-
-		if (row->stamp == table->stamp)
-			continue;
-		row->stamp = table->stamp;
-		err = add_end(table, set, row, /*begins=*/false);
-		if (i < common)
-			rows[nr++] = row;
-	}
-	table->stamp++;
-	for (unsigned int i = 0; !err && is_same && i < stream->last_chain.nr; i++) {
-		struct fn_row *row = stream->last_chain.frames[i].row;
-
-		if (row->stamp == table->stamp)
-			continue;
-		row->stamp = table->stamp;
-		err = add_end(table, set, row, /*begins=*/true);
-	}
-	err = err ?: add_window(table, stream, rows, nr, counts);
-	free(rows);
-	return err;
-}
-
 static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct fn_sample *sample,
 		      bool is_same, const double *counts)
 {
 	struct fn_row *begin = is_same ? stream->last_row : NULL;
 	const bool is_matched = begin == sample->row && !sample->is_nowhere && !sample->is_filtered;
-	int err = add_window(table, stream, &sample->row, is_matched, counts);
+	int err = add_window(table, stream, is_matched ? sample->row : NULL, counts);
 
 	if (!err && begin && !stream->last_filtered)
 		err = add_end(table, stream->sampler->set, begin, /*begins=*/true);
@@ -210,26 +120,20 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	const bool counts_here = is_window && !stream->is_interrupted && !sample->is_outside;
 	const bool is_same = !sample->is_broken && stream->last_thread == sample->thread;
 	double counts[FN_MOST_EVENTS];
-	int err = 0;
+	int err;
 
 	if (sampler->alternates)
 		note_late(stream, sample, is_window);
 	memset(counts, 0, sampler->set->nr_events * sizeof(*counts));
 	for (unsigned int i = 0; i < sampler->nr; i++)
 		counts[sampler->slots[i]] += stream->counts[i];
-	if (!counts_here || (sample->chain && sample->is_filtered))
-		err = add_window(table, stream, NULL, 0, counts);
-	else if (sample->chain)
-		err = add_to_chain(table, stream, sample, is_same, counts);
-	else
-		err = add_to_row(table, stream, sample, is_same, counts);
+	err = counts_here ? add_to_row(table, stream, sample, is_same, counts) :
+			    add_window(table, stream, NULL, counts);
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
 	    (!is_window || counts_here))
 		fn_sums__observe(sampler->set, is_window ? sampler->set->windows :
 				 sampler->set->longs, counts, 1);
-	if (!err && sample->chain)
-		err = copy_chain(&stream->last_chain, sample->chain);
 	stream->last_row = sample->is_nowhere ? NULL : sample->row;
 	stream->last_filtered = sample->is_filtered;
 	stream->last_thread = sample->thread;
