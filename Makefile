@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Every verb of the project; `make help` lists them.
 
-ARCH ?= arm64
+ARCH ?= $(if $(filter static,$(MAKECMDGOALS)),x86_64,arm64)
 SUITE ?= bookworm
 TIMEOUT ?= 600
 BASE ?= 6.12
@@ -85,6 +85,7 @@ REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kerne
 REPORT_BUILT := build/report/template.html build/report/profile_pb2.py
 DEB = $(B)/deb/$(ARCH)
 KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
+STATIC = $(B)/static/perf-functions-$(ARCH).tar.xz
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 
 .PHONY: help
@@ -174,6 +175,11 @@ linux: $(B)/linux.built ## prepare the tree: Debian's source of Linux with our f
 .PHONY: perf
 perf: $(B)/perf/.built ## build perf for this computer, with the new event terms
 
+.PHONY: static
+static: ## build a perf to copy to any machine (default: ARCH=x86_64): build/6.12/static
+static: install-static $(STATIC)
+	@ls $(STATIC)*
+
 .PHONY: kernel
 kernel: $(KERNEL) ## build the kernel of the emulated machine
 
@@ -222,17 +228,18 @@ clean: ## empty build/
 # The files that the verbs need. A stamp is remade when a file that it depends on has changed.
 
 INSTALL_lint = lint
-INSTALL_build = build $(ARCH)
+INSTALL_build = build $(if $(filter static,$(MAKECMDGOALS)),compiler-)$(ARCH)
 INSTALL_emulator = build emulator
 INSTALL_report = build report
-INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
-INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
+INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb static
+INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check static
 INSTALL_machines = $(if $(filter slow,$(MACHINES)),$(INSTALL_all),\
 	build $(filter-out slow,$(MACHINES)))
 INSTALL_bench = build $(BENCH_ARCHES) bench
 INSTALL_deb = build $(ARCH) deb
+INSTALL_static = $(INSTALL_build) static
 INSTALL_fresh = build $(ARCH) fresh
-INSTALLS := $(addprefix install-,lint build emulator report check machines all bench deb fresh)
+INSTALLS := $(addprefix install-,lint build emulator report check machines all bench deb static fresh)
 
 .PHONY: always kvm $(INSTALLS)
 $(INSTALLS): install-%:
@@ -285,6 +292,10 @@ $(DEB)/perf.built: $(B)/linux.built build/sysroot/$(ARCH).built
 $(DEB)/perf.built: scripts/debian/deb.sh scripts/build.sh
 	@$(STEP) "package of perf for $(ARCH)" scripts/debian/deb.sh perf $(ARCH)
 	@touch $@
+
+$(STATIC): $(B)/linux.built build/sysroot/$(ARCH).built
+$(STATIC): scripts/static.sh scripts/build.sh scripts/vm/$(ARCH).py
+	@$(STEP) "static perf for $(ARCH)" scripts/static.sh $(ARCH)
 
 # files of one machine each
 .SECONDARY:

@@ -3,6 +3,7 @@
 # usage: build.sh perf TREE OUT        perf for this machine: OUT/perf
 #        build.sh perf TREE OUT ARCH   perf for a guest: OUT/perf, installed under OUT/root,
 #                                      and the benchmark: OUT/benchmark; PREFIX: not in /usr
+#        build.sh static TREE OUT ARCH perf that needs no libraries: OUT/perf
 #        build.sh kernel TREE OUT ARCH [TARGET...]
 #                                      kernel for an emulated machine (default target: its image);
 #                                      DEBUG=1: one that checks itself, see vm/debug.config;
@@ -26,13 +27,6 @@ machine() {
 	"$top/scripts/vm.py" --arch "$arch" --get "$1"
 }
 
-# The number of *.o files in a build from scratch, for scripts/step.
-declare -A objects=([perf]=530 [arm64]=900 [x86_64]=1200 [riscv64]=940 [ppc64le]=960)
-announce() {
-	[ -n "$(find "$out" -name '*.o' -print -quit)" ] ||
-		echo "step: about ${objects[$1]:-900} objects"
-}
-
 # The build uses nothing that this project does not need, so that it is the same whatever else is
 # installed. Python is Debian's, whatever is first in PATH.
 perf_options=(BUILD_BPF_SKEL=0 NO_CAPSTONE=1 NO_JVMTI=1 NO_LIBBABELTRACE=1 NO_LIBCAP=1
@@ -43,8 +37,26 @@ perf() {
 	make -C "$tree/tools/perf" O="$out" "$jobs" "${perf_options[@]}" "$@"
 }
 
+# lets perf() build for the guest, whose C library may be older or newer than the compiler's own
+cross_compile() {
+	cross=$(machine cross_compile)
+	triplet=$(machine multiarch)
+	sysroot=$top/build/sysroot/$arch
+	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
+	local cc
+	cc="${cross}gcc $(machine compiler_options) --sysroot=$sysroot"
+	cc+=" -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include"
+	cc+=" -L$sysroot/usr/lib/$triplet"
+	perf_options+=(ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" CC="$cc"
+		CXX="${cross}g++ --sysroot=$sysroot" PKG_CONFIG=pkg-config)
+}
+
+build_static() {
+	cross_compile
+	perf NO_LIBPYTHON=1 LDFLAGS=-static "$out/perf"
+}
+
 build_perf() {
-	announce perf
 	# setup.py links Python's module only if there is none
 	rm -rf "$out/python_ext_build/lib"
 	if [ -z "$arch" ]; then
@@ -55,11 +67,8 @@ build_perf() {
 		perf JEVENTS_ARCH=all PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
 		return
 	fi
-	local cross sysroot triplet python flags cc
-	cross=$(machine cross_compile)
-	triplet=$(machine multiarch)
-	sysroot=$top/build/sysroot/$arch
-	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
+	local python flags
+	cross_compile
 	# setuptools builds Python's binding for this machine's version. If the guest has another
 	# one, hide setuptools, and perf is built without the binding.
 	python=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
@@ -69,13 +78,7 @@ build_perf() {
 		export PYTHONPATH=$out/without-setuptools
 	fi
 	rm -rf "$out/root"
-	# the C library is the guest's, which may be older or newer than the cross compiler's own
-	cc="${cross}gcc $(machine compiler_options) --sysroot=$sysroot"
-	cc+=" -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include"
-	cc+=" -L$sysroot/usr/lib/$triplet"
-	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" CC="$cc" \
-		CXX="${cross}g++ --sysroot=$sysroot" PKG_CONFIG=pkg-config \
-		PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
+	perf PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
 		prefix="${PREFIX:-/usr}" DESTDIR="$out/root" install-bin
 	if [ -e "$tree/tools/perf/tests/workloads/benchmark.c" ]; then
 		read -r -a flags <<< "$(machine benchmark)"
@@ -105,7 +108,6 @@ build_kernel() {
 		cp "$KCONFIG" "$out/.config"
 		"${make[@]}" olddefconfig
 	else
-		[ -n "${5:-}${DEBUG:-}" ] || announce "$arch"
 		configure_machine "${make[@]}"
 	fi
 	image=$(machine image)

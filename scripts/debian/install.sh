@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh lint|build|ARCH|emulator|report|check|all|bench|deb|fresh...
+# usage: install.sh lint|build|ARCH|compiler-ARCH|emulator|report|check|all|bench|deb|static|fresh...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -52,6 +52,7 @@ declare -A packages_for=(
 		python3-pytest python3-pytest-timeout python3-pytest-xdist postgresql"
 	[bench]="python3-numpy chromium chromium-driver python3-selenium"
 	[deb]="build-essential debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
+	[static]="asciidoctor"
 	# golang-go has pprof
 	[all]="mmdebstrap sparse python3-sphinx python3-yaml clang libclang-rt-dev
 		golang-go $(compilers)"
@@ -63,6 +64,8 @@ for purpose; do
 	[ "$purpose" != build ] || need_gb=$((need_gb + 4))
 	if [ "${packages_for[$purpose]:-}" ]; then
 		words+=" ${packages_for[$purpose]}"
+	elif [[ $purpose = compiler-* ]]; then
+		words+=" $(machine "${purpose#*-}" | sed -E 's/qemu-\S+//')"
 	else
 		words+=" $(machine "$purpose")"
 		need_gb=$((need_gb + 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Linux's documentation of the kernel side, as a web page; perf's man pages."""
+"""Linux's documentation of the kernel side, as a web page; perf's manual."""
 
 import re
 import tempfile
@@ -39,48 +39,3 @@ class Documentation(unittest.TestCase):
         for paragraph in re.split(r"\n(?:\+?\n)+|::\n", text):
             if not paragraph.startswith(("\t", " ")):
                 self.assertLess(paragraph.count("^"), 2, paragraph)
-
-    def test_man_pages_are_made_without_a_warning(self):
-        """The man pages of perf that the series adds or changes."""
-        folder = LINUX / "tools/perf/Documentation"
-        pages = [
-            Path(name).name
-            for name in must(
-                "git",
-                "-C",
-                LINUX,
-                "diff",
-                "--name-only",
-                "pristine..series",
-                "--",
-                "tools/perf/Documentation",
-            ).split()
-        ]
-        pages = [name for name in pages if re.match(r"perf-.*\.txt$", name)]
-        self.assertIn("perf-functions.txt", pages)
-        with tempfile.TemporaryDirectory(dir=CHECK) as out:
-            output = must(
-                "make",
-                "-s",
-                "-C",
-                folder,
-                "man",
-                f"OUTPUT={out}/",
-                "USE_ASCIIDOCTOR=1",
-                f"MAN1_TXT={' '.join(pages)}",
-            )
-            # make 4.4 prints the steps in spite of -s, and warns of perf's Makefile
-            of_make = re.compile(r"  (GEN|ASCIIDOC) |Makefile:\d+: warning: ")
-            said = [line for line in output.splitlines() if not of_make.match(line)]
-            self.assertEqual(said, [])
-            for name in pages:
-                text = must(
-                    "man",
-                    "--warnings",
-                    "-l",
-                    Path(out) / Path(name).with_suffix(".1"),
-                    env={"MANWIDTH": "80"},
-                )
-                self.assertTrue(
-                    text.startswith(name.removesuffix(".txt").upper() + "(1)"), text[:200]
-                )

@@ -342,6 +342,15 @@ static bool has_branch_records(struct perf_pmu *pmu)
 	       !filename__read_int(path, &records) && records > 0;
 }
 
+/* Returns true, after a message, in a root without what perf record reads CPUs and tasks from. */
+static bool lacks_file_systems(void)
+{
+	if (procfs__mountpoint() && sysfs__mountpoint())
+		return false;
+	fn_err("no /proc or no /sys here, and recording needs both: mount -t proc proc /proc; mount -t sysfs sysfs /sys");
+	return true;
+}
+
 /* Says why no event can be recorded, and what helps. */
 static int refuse_rights(const struct parsed *parsed)
 {
@@ -750,7 +759,7 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 	parsed.is_of_cpus = parsed.given['a'] || parsed.given['C'] ||
 			    (argc == (argc && !strcmp(argv[0], "--")) && !parsed.given['p'] &&
 			     !parsed.given['t'] && !parsed.given['u']);
-	if (refuse_options(&parsed) || refuse_rights(&parsed))
+	if (refuse_options(&parsed) || lacks_file_systems() || refuse_rights(&parsed))
 		goto out;
 	record->metrics = parsed.metrics;
 	if (!recorder->arguments)
