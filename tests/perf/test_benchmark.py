@@ -117,3 +117,10 @@ class BenchmarkTest(unittest.TestCase):
                         for n in (10, 10 + passes)
                     )
                     self.assertLess(abs(many - few - passes * per_iteration * threads), STRAY)
+
+    def test_slow(self) -> None:
+        """One function does its work twice, the others as before."""
+        once, twice = self.truth("0", "1"), self.truth("--slow", "isb", "0", "1")
+        for name in once:
+            factor = 2 if name == "isb" else 1
+            self.assertEqual(twice[name].instructions, factor * once[name].instructions, name)

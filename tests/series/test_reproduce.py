@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bench/reproduce: the values it reads from recordings."""
+"""bench/reproduce: the values it reads from recordings, and what it knows without an oracle."""
 
+import json
 import tempfile
 import unittest
 from pathlib import Path
 
-from bench import experiment
+from bench import experiment, known
 from tests.harness import perfdata
+from tests.harness.env import CHECK, in_guest, pack_reproduce
+from tests.harness.truth import LEAVES, read_truth
+
+MACHINES = "arm64 emulator"
+MINUTES = 2
 
 
 class Rows(unittest.TestCase):
@@ -34,36 +40,33 @@ class Rows(unittest.TestCase):
             writer.write(path)
             self.assertEqual(experiment.records(path), (5, 1, 9, 1.5))
 
-    def test_ratios(self):
-        def row(size: int, time: float, native: float, script: float) -> dict:
-            return {
-                "bytes": size,
-                "samples": size // 3,
-                "throttled": 0,
-                "lost": 0,
-                "run_time": time,
-                "seconds": {"native": native, "script": script},
-            }
 
-        rows = {
-            experiment.FEW_SAMPLES: row(3, 1, 0.5, 1),
-            experiment.LONG: row(60, 2, 0.75, 2),
-            experiment.SHORT: row(9000, 30, 10.5, 81),
-            experiment.ALTERNATE: row(90, 2.02, 1.5, 3),
-        }
-        result = experiment.result_of(1000, {"25 %": rows})
-        self.assertEqual(
-            result["ratios"],
-            {
-                "run time": 1.01,
-                "file, 25 %": 100,
-                "samples, 25 %": 100,
-                "native, 25 %": 7,
-                "script, 25 %": 27,
-            },
+class Known(unittest.TestCase):
+    def test_each_source(self):
+        """In the machine with caches, the sources see what the benchmark does, and a slow-down."""
+        share = CHECK / "known"
+        share.mkdir(parents=True, exist_ok=True)
+        pack_reproduce(share / "clone.tar")
+        command = "clone/bench/reproduce --known --iterations 1500 --out /tmp/out > said"
+        said = in_guest(
+            f"""
+            mkdir /tmp/clone && tar -xf clone.tar -C /tmp/clone && cd /tmp && {command}
+            cp said out/results.json /share/
+            benchmark --truth 0 1
+            """,
+            *("--model", "small"),
+            share=share,
         )
-        self.assertEqual(
-            result["met"],
-            {"file, 25 %": True, "run time": True, "script, 25 %": False, "native, 25 %": False},
-        )
-        self.assertIn("| ≥ 62 | 61.8 | 100.0 | met |", experiment.report(result))
+        truth = read_truth(said[said.index("# function") :])
+        total = sum(truth[name].instructions for name in LEAVES)
+        result = json.loads((share / "results.json").read_text())["known"]
+        self.assertLessEqual({"samples", "operations"}, set(result))
+        for source, found in result.items():
+            exact = source == "true"
+            for name in LEAVES:
+                true = truth[name].instructions / total
+                self.assertAlmostEqual(found["shares"][name], true, delta=0.001 if exact else 0.06)
+            if found["slowdown"]:
+                self.assertAlmostEqual(found["slowdown"], 2, delta=0.01 if exact else 0.4)
+                self.assertAlmostEqual(found["added"], result["true"]["added"], delta=0.05)
+        self.assertIn(f"slow-down of {known.SLOW}", (share / "said").read_text())

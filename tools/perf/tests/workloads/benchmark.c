@@ -97,6 +97,7 @@ struct options {
 	unsigned long	iterations;	/* in each thread */
 	unsigned long	threads;
 	unsigned long	seed;		/* of the shuffle and the branches */
+	int		slow;		/* in functions[], called twice; -1: none */
 	bool		faults;		/* every page that dcache_miss() comes to is a page fault */
 	bool		truth;		/* print the exact work instead of doing it */
 };
@@ -291,6 +292,13 @@ counted void iteration(struct benchmark *b)
 	}
 }
 
+/* The same, and one function does its work a second time. */
+static void slow_iteration(struct benchmark *b)
+{
+	iteration(b);
+	functions[b->o->slow].fn(b, PIECES);
+}
+
 /* Returns a random word with 32 bits set. */
 static uint64_t balanced_word(struct benchmark *b)
 {
@@ -340,6 +348,7 @@ static int benchmark_init(struct benchmark *b, const struct options *o, unsigned
 static void *benchmark_run(void *arg)
 {
 	struct benchmark *b = arg;
+	void (*iterate)(struct benchmark *b) = b->o->slow < 0 ? iteration : slow_iteration;
 	unsigned long pass = b->pages / (PIECES * MISS_PAGES);
 	unsigned long i;
 
@@ -354,7 +363,7 @@ static void *benchmark_run(void *arg)
 			b->error = complain("madvise: %s", strerror(errno));
 			break;
 		}
-		iteration(b);
+		iterate(b);
 	}
 	return NULL;
 }
@@ -412,13 +421,18 @@ static bool stops(pid_t pid, int sig, int *status)
 	return waitpid(pid, status, 0) == pid && WIFSTOPPED(*status) && WSTOPSIG(*status) == sig;
 }
 
-static int traced_iteration(void *b)
+static int traced_iteration(void *arg)
 {
+	struct benchmark *b = arg;
+
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(1);
 	/* not raise(), which takes this for the parent's thread */
 	kill(getpid(), SIGSTOP);
-	iteration(b);
+	if (b->o->slow < 0)
+		iteration(b);
+	else
+		slow_iteration(b);
 	_exit(0);
 }
 
@@ -468,7 +482,7 @@ static int truth(struct benchmark *b, const struct options *o)
 	for (unsigned int i = 0; i < NR_FUNCTIONS; i++) {
 		rows[i].name = functions[i].name;
 		rows[i].start = (uintptr_t)functions[i].fn;
-		rows[i].calls = leaf_calls;
+		rows[i].calls = leaf_calls + ((int)i == o->slow);
 	}
 	if (benchmark_init(b, o, 0) || step_iteration(rows, b))
 		return -1;
@@ -507,6 +521,7 @@ static const char usage[] =
 	"\n"
 	"  --iterations N   each calls every function once (default 16500)\n"
 	"  --faults         one page fault for each page in dcache_miss\n"
+	"  --slow NAME      this function of --truth does its work twice (DEPTH 1)\n"
 	"  --seed N         for the shuffle and the branches (default 0)\n"
 	"  --threads N      do the same in N threads (default 1)\n"
 	"  --truth          print the exact work of such a run instead, per function\n"
@@ -526,6 +541,19 @@ static int parse_number(const char *what, const char *arg, unsigned long min,
 	}
 	return complain("%s must be a number from %lu to %lu%s%s",
 			what, min, max, arg ? ", not " : "", arg ? arg : "");
+}
+
+/* Sets @slow to the place of a name in functions[], or prints that there is none. */
+static int parse_function(const char *name, int *slow)
+{
+	for (int i = 0; name && i < NR_FUNCTIONS; i++) {
+		if (!strcmp(name, functions[i].name)) {
+			*slow = i;
+			return 0;
+		}
+	}
+	return complain("--slow must be a function of --truth%s%s", name ? ", not " : "",
+			name ?: "");
 }
 
 static int parse_options(struct options *o, int argc, const char **argv)
@@ -551,6 +579,9 @@ static int parse_options(struct options *o, int argc, const char **argv)
 		} else if (!strcmp(arg, "--seed")) {
 			err = parse_number(arg, next, 0, UINT32_MAX, &o->seed);
 			i++;
+		} else if (!strcmp(arg, "--slow")) {
+			err = parse_function(next, &o->slow);
+			i++;
 		} else if (*arg == '-') {
 			err = complain("unknown option %s (see --help)", arg);
 		} else if (++positional == 1) {
@@ -563,6 +594,8 @@ static int parse_options(struct options *o, int argc, const char **argv)
 	}
 	if (!err && positional < 2)
 		return complain("ORDER and DEPTH are missing (see --help)");
+	if (!err && o->slow >= 0 && o->depth != 1)
+		return complain("--slow is for DEPTH 1");
 	return err;
 }
 
@@ -571,6 +604,7 @@ static int benchmark(int argc, const char **argv)
 	struct options o = {
 		.iterations = 16500,
 		.threads = 1,
+		.slow = -1,
 	};
 	struct benchmark *b;
 	int err = parse_options(&o, argc, argv);
