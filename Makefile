@@ -239,7 +239,8 @@ INSTALL_bench = build $(BENCH_ARCHES) bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_static = $(INSTALL_build) static
 INSTALL_fresh = build $(ARCH) fresh
-INSTALLS := $(addprefix install-,lint build emulator report check machines all bench deb static fresh)
+INSTALLS := lint build emulator report check machines all bench deb static fresh
+INSTALLS := $(addprefix install-,$(INSTALLS))
 
 .PHONY: always kvm $(INSTALLS)
 $(INSTALLS): install-%:

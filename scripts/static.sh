@@ -22,8 +22,9 @@ pages=$(git -C "$tree" diff --name-only pristine..series -- tools/perf/Documenta
 make -C "$tree/tools/perf/Documentation" OUTPUT="$PWD/$out/man/" USE_ASCIIDOCTOR=1 \
 	MAN1_TXT="${pages//$'\n'/ }" man
 cp "$out"/man/*.1 "$root/man1/"
+linux=$(make -s -C "$tree" kernelversion)
 cat > "$root/README" << END
-This is perf of Linux $(make -s -C "$tree" kernelversion) with perf functions $(scripts/version) for $arch, as one program
+This is perf of Linux $linux with perf functions $(scripts/version) for $arch, as one program
 that needs no libraries. Copy it to any machine with Linux 4.18 or later.
 
     ./perf functions record -- COMMAND      # or -p PID, or -a for all programs

@@ -76,8 +76,9 @@ class Widths(unittest.TestCase):
                 must(REPORT, "--html", page, sampled(clock), stderr=subprocess.DEVNULL)
                 data = json.loads(re.search('id="data">(.*?)</script>', page.read_text())[1])
                 graph = data["flame"]
-                self.assertEqual((graph["event"], graph["unit"]), (clock, "nanoseconds"))
-                widths = {node["name"][:6]: node["value"] for node in graph["root"]["children"]}
+                self.assertEqual((graph["event"], graph["units"][clock]), (clock, "nanoseconds"))
+                nodes = graph["root"]["children"]
+                widths = {node["name"][:6]: node["counts"][clock] for node in nodes}
                 spent = {hex(at): time * MILLISECOND for at, (time, _) in SPENT.items()}
                 self.assertEqual(widths, spent)
 

@@ -160,7 +160,7 @@ test_metrics()
 	n1_sums="${temp_dir}/n1.sums"
 	{
 		printf 'perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n'
-		printf 'flags\t0\t0\t0\ncpu\t0x00000000413fd0c1\n'
+		printf 'partial\t0\ncpu\t0x00000000413fd0c1\n'
 		printf 'set\twindows\t0\t0\t0\t0\tcycles\tinstructions\n'
 		printf 'group\t999700\t0\t300\t0\t0\t1\n'
 		printf 'row\tf\t/prog\t-\t2\t2\t2\t2\t600\t300\t180000\t90000\t50000\nend\n'

@@ -126,6 +126,19 @@ static bool refuse_output(const char *path, const struct stat *recording, const 
 	return true;
 }
 
+/* Returns true if a file ends before the events that its header describes. */
+static bool lacks_events(int fd, const struct stat *st, bool is_swapped)
+{
+	struct perf_file_header header;
+	u64 offset, size;
+
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
+		return true;
+	offset = is_swapped ? bswap_64(header.attrs.offset) : header.attrs.offset;
+	size = is_swapped ? bswap_64(header.attrs.size) : header.attrs.size;
+	return offset + size < offset || offset + size > (u64)st->st_size;
+}
+
 /* Returns true if @bytes are, as far as they go, those that a file begins with. */
 static bool begins_with(const struct perf_pipe_file_header *header, ssize_t bytes,
 			const char *magic)
@@ -134,8 +147,8 @@ static bool begins_with(const struct perf_pipe_file_header *header, ssize_t byte
 }
 
 /* Returns why an input that is no sums file cannot be a recording, or NULL. */
-static const char *refuse_file(const struct stat *st, const struct perf_pipe_file_header *header,
-			       ssize_t bytes)
+static const char *refuse_file(int fd, const struct stat *st,
+			       const struct perf_pipe_file_header *header, ssize_t bytes)
 {
 	const u64 pipe_size = sizeof(*header);
 	/* In the other byte order, a small number is large. */
@@ -146,11 +159,13 @@ static const char *refuse_file(const struct stat *st, const struct perf_pipe_fil
 		return "there is no data: see perf functions record";
 	if (!begins_with(header, bytes, "PERFILE2") && !begins_with(header, bytes, "2ELIFREP") &&
 	    !begins_with(header, bytes, "PERFFILE"))
-		return "neither a recording nor a sums file (unpack it first, if it is packed): see perf functions record";
+		return "neither a recording nor a sums file: see perf functions record";
 	if (is_whole && header->size == (is_swapped ? bswap_64(pipe_size) : pipe_size))
 		return NULL;
 	if (is_whole && S_ISFIFO(st->st_mode))
 		return "in a pipe, a recording must come from perf record -o -: copy it to a file";
+	if (S_ISREG(st->st_mode) && lacks_events(fd, st, is_swapped))
+		return "the file is cut short: record again";
 	return NULL;
 }
 
@@ -181,7 +196,7 @@ int fn_input__read(const char *path, struct fn_options *options, bool has_by, co
 
 	options->name = path;
 	if (bytes >= 0)
-		reason = refuse_file(&st, &header, bytes);
+		reason = refuse_file(fd, &st, &header, bytes);
 	is_sums = begins_with(&header, bytes, FN_SUMS_MAGIC);
 	if (is_sums)
 		err = read_sums(path, fd, options, table);

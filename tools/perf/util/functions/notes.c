@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 
 #include "../debug.h"
+#include "../strbuf.h"
 #include "functions.h"
 #include "text.h"
 
@@ -97,6 +98,27 @@ static bool is_scaled(const struct fn_event *event)
 	return fabs(event->scale - 1) > MOST_DIFFERENCE;
 }
 
+/* Names the events whose sums of periods were far from what was counted, and by how much. */
+static void note_scales(const char *side, const struct fn_table *table)
+{
+	struct strbuf scales = STRBUF_INIT;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			if (is_scaled(&set->events[j]))
+				strbuf_addf(&scales, "%s %s by %.2f", scales.len ? "," : "",
+					    set->events[j].name, set->events[j].scale);
+		}
+	}
+	if (scales.len)
+		note(side,
+		     "samples do not add up to what was counted, as with short processes, so their sums were scaled:%s",
+		     scales.buf);
+	strbuf_release(&scales);
+}
+
 static bool is_stretched(const struct fn_event *event)
 {
 	return event->is_stretched;
@@ -109,14 +131,15 @@ static void note_events(const char *side, const struct fn_table *table)
 		bool (*is)(const struct fn_event *event);
 		const char *before, *behind;
 	} reasons[] = {
-		{ is_scarce, "there are few samples of", "for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short" },
-		{ is_scaled, "samples of", "do not add up to what was counted, as with short processes, so their sums were scaled" },
-		{ is_stretched, "the counts of", "were scaled, because events took turns on the counters, so values are marked: record fewer events" },
+		{ is_scarce, "there are few samples of",
+		  "for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short" },
+		{ is_stretched, "the counts of",
+		  "were scaled, because events took turns on the counters, so values are marked: record fewer events" },
 	};
 
 	for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
 		const char *first = NULL;
-		unsigned int nr = 0;
+		bool has_others = false;
 
 		for (unsigned int i = 0; i < table->nr_sets; i++) {
 			const struct fn_set *set = table->sets[i];
@@ -125,12 +148,12 @@ static void note_events(const char *side, const struct fn_table *table)
 				if (!reasons[r].is(&set->events[j]))
 					continue;
 				first = first ?: set->events[j].name;
-				nr++;
+				has_others |= strcmp(first, set->events[j].name);
 			}
 		}
-		if (nr)
+		if (first)
 			note(side, "%s %s%s %s", reasons[r].before, first,
-			     nr > 1 ? " (and others)" : "", reasons[r].behind);
+			     has_others ? " (and others)" : "", reasons[r].behind);
 	}
 }
 
@@ -296,6 +319,7 @@ void fn_notes__print(const char *side, const struct fn_table *table,
 		     const struct fn_columns *columns, const struct fn_options *options)
 {
 	note_recording(side, table, columns);
+	note_scales(side, table);
 	note_events(side, table);
 	if (columns)
 		note_apart(side, columns);

@@ -347,7 +347,7 @@ static bool lacks_file_systems(void)
 {
 	if (procfs__mountpoint() && sysfs__mountpoint())
 		return false;
-	fn_err("no /proc or no /sys here, and recording needs both: mount -t proc proc /proc; mount -t sysfs sysfs /sys");
+	fn_err("no /proc or no /sys here, and recording needs both: mount -t proc none /proc; mount -t sysfs none /sys");
 	return true;
 }
 

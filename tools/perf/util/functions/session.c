@@ -1649,10 +1649,11 @@ static int note_unnamed(struct dso *dso, struct machine *machine __maybe_unused,
 	struct fn_session *session = data;
 	char *file;
 
-	if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND || session->noted & BIT(is_kernel) ||
-	    (reason != DSO_LOAD_ERRNO__MISMATCHING_BUILDID &&
-	     reason != DSO_LOAD_ERRNO__CANNOT_READ_BUILDID && reason != DSO_LOAD_ERRNO__OTHER_ARCH &&
-	     reason != DSO_LOAD_ERRNO__OTHER_HOST && reason != DSO_LOAD_ERRNO__OTHER_KERNEL))
+	if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND || session->noted & BIT(is_kernel))
+		return 0;
+	if (reason != DSO_LOAD_ERRNO__MISMATCHING_BUILDID && reason != DSO_LOAD_ERRNO__OTHER_ARCH &&
+	    reason != DSO_LOAD_ERRNO__CANNOT_READ_BUILDID && reason != DSO_LOAD_ERRNO__OTHER_HOST &&
+	    reason != DSO_LOAD_ERRNO__OTHER_KERNEL)
 		return 0;
 	session->noted |= BIT(is_kernel);
 	file = function_text__printable(dso__long_name(dso));
