@@ -25,7 +25,7 @@ sys.path.insert(0, str(TOP))
 # pylint: disable-next=wrong-import-position
 from tests.harness.env import BASE, LINUX, must
 
-USUAL = "table", "published", "accuracy", "cost", "resonance", "collect"
+USUAL = "table", "published", "cost", "resonance", "collect"
 # these run if they are named
 LONG = "layout", "truth", "branches", "operations"
 # this one judges perf; no document has its figures, and they are not kept

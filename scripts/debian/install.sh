@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh PURPOSE...: lint, build, ARCH, compiler-ARCH, emulator, report, check, all, bench,
-# deb, static, fresh
+# usage: install.sh PURPOSE... (lint, build, ARCH, compiler-ARCH, emulator, report, check, all,
+# bench, deb, static, fresh)
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail

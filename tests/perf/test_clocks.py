@@ -99,31 +99,6 @@ class Widths(unittest.TestCase):
                 )
 
 
-class LongWindows(unittest.TestCase):
-    """Windows with a plain period, whose function returns to its caller within each."""
-
-    def test_length(self):
-        """A note tells it in what the leader counts."""
-        flags = pw.FLAG_SAMPLE_ID_ALL
-        for leader, kind, unit in (
-            ("cpu-clock", SOFTWARE, "ns"),
-            ("task-clock", SOFTWARE, "ns"),
-            ("cycles", 0, "cycles"),
-        ):
-            config = CONFIGS.get(leader, 0)
-            group = [
-                pw.Event(leader, kind, config, [1], 20000, flags=flags),
-                pw.Event("page-faults", SOFTWARE, 2, [2], flags=flags),
-            ]
-            recording = Recording([group])
-            for number in range(400):
-                recording.sample(0x1000 + 0x1000 * (number % 3), 20000, 0)
-            path = recording.write(DATA / "windows.data")
-            done = run(PERF, "functions", "report", path, stderr=-1)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(f"windows have 20000 {unit} on average", done.stderr)
-
-
 class FewSamples(unittest.TestCase):
     """A short run has a table, and a line says for how long to record."""
 

@@ -134,30 +134,6 @@ class Ways(unittest.TestCase):
         ours = said(PERF, path("piped"), "functions", "report", *SYMBOLS, "--sums", "-", pipe=True)
         self.assertEqual(ours, sums(path("plain")))
 
-    def test_archive(self):
-        """The archive is enough on a machine without the program."""
-        folder = SHARE / "debug"
-        folder.mkdir()
-        must("tar", "-x", "-C", folder, "-f", SHARE / "plain.data.tar.bz2")
-
-        def report(buildids: Path) -> str:
-            text = must(
-                PERF,
-                "--buildid-dir",
-                buildids,
-                "functions",
-                "report",
-                "-i",
-                path("plain"),
-                "--sums",
-                "-",
-                stderr=subprocess.PIPE,
-            )
-            return text
-
-        self.assertEqual(report(folder), sums(path("plain")))
-        self.assertNotIn("dcache_miss", report(SHARE / "none"))
-
 
 class OldKernel(unittest.TestCase):
     """Our perf with a kernel without the series."""

@@ -22,7 +22,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from tests.harness import fleet
 from tests.harness import perfdata as pw
-from tests.harness import reports, servers, stacks, sumsfile
+from tests.harness import reports, stacks, sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.eventsamples import KINDS
 from tests.harness.recording import Recording, Windows
@@ -339,40 +339,6 @@ class OpenMetrics(Case):
             self.refused(why, REPORT, "--openmetrics", "-", "--label", label, path)
         why = "--label goes with --openmetrics: add --openmetrics FILE"
         self.refused(why, REPORT, "--label", "service=web", path, status=2)
-
-    def test_store(self):
-        """The text has the first functions of all, for each build on each host."""
-        with servers.postgresql() as url:
-            hosts = self.hosts(3)
-            places = [("v1", 'web"1\\'), ("v1", "web2"), ("v2", "web2")]
-            for (build, name), (_, path) in zip(places, hosts):
-                must(REPORT, "--store", url, "--build", build, "--host", name, path)
-            done = run(
-                REPORT, "--from", url, "--openmetrics", "-", "--top", 7, stderr=subprocess.DEVNULL
-            )
-            options = "--openmetrics", "-", "--top", 3, "--build", "v2"
-            one = must(REPORT, "--from", url, *options, stderr=subprocess.DEVNULL)
-        wanted: dict[str, dict] = {}
-        functions = self.most([path for _, path in hosts], 7)
-        for (build, name), (_, path) in zip(places, hosts):
-            for family, values in self.of_host(
-                path, functions, {"build": build, "host": name}
-            ).items():
-                wanted.setdefault(family, {}).update(values)
-        seen = self.samples(done.stdout)
-        self.check_sums(seen, wanted)
-        self.assertEqual(
-            seen["perf_functions_lost_records"],
-            {
-                frozenset({"build": build, "host": name}.items()): host.lost
-                for (build, name), (host, _) in zip(places, hosts)
-            },
-        )
-        last = hosts[2][1]
-        self.check_sums(
-            self.samples(one),
-            self.of_host(last, self.most([last], 3), {"build": "v2", "host": "web2"}),
-        )
 
 
 class Mistakes(Case):

@@ -300,39 +300,6 @@ class Trouble(Store):
         servers.until("end of it", lambda: not self.sql(waiting))
         self.check([("host0", 1)])
 
-    def test_host_that_idles(self):
-        host = fleet.Host(1, DATA / "code.so", NAMES)
-        host.write(DATA / "idle.data", fleet.CPUS)
-        must(
-            REPORT,
-            "--store",
-            self.url,
-            "--build",
-            "v1",
-            "--host",
-            "idle",
-            "--at",
-            day(1),
-            DATA / "idle.data",
-        )
-        empty = DATA / "empty.data"
-        fleet.Host(1, DATA / "code.so", NAMES).write(empty, 0)
-        place = "--build", "v1", "--host", "empty", "--at", day(1)
-        said = must(REPORT, "--store", self.url, *place, empty, stderr=subprocess.STDOUT)
-        self.assertRegex(said, rf"\Aperf functions: {empty}: no samples that count: .*\n\Z")
-        self.put("host0", 1)
-        self.assertEqual(self.ask(), fleet.sums([path_of("host0", 1), DATA / "idle.data"]))
-        said = must(REPORT, "--from", self.url, "--host", "empty", stderr=subprocess.STDOUT)
-        self.assertRegex(said, r"perf functions: postgresql://.*: no samples that count: ")
-        self.assertIn("symbol # CPI", " ".join(said.split()))
-        must(REPORT, "--from", self.url, "--pprof", DATA / "idle.pb.gz", stderr=subprocess.DEVNULL)
-        for options in ("--openmetrics",), ("--interval=3600", "--html"):
-            made = DATA / "idle.out"
-            must(REPORT, "--from", self.url, *options, made)
-            text = made.read_text()
-            self.assertIn("host0" if "--openmetrics" in options else "<html", text)
-            self.assertNotIn('host="empty"', text)
-
     def test_wrong_questions(self):
         self.refused(
             "nothing has been stored in this database: use --store first", "--from", self.url

@@ -413,14 +413,6 @@ class Mail(Case):
         # the sender of the mails is the maintainer
         self.assertIn(f"\n+M:\t{MAILER}\n+F:\ttools/", texts["0002-core-Own.patch"])
 
-    def test_topic_whose_needs_miss_one(self):
-        self.made(NEWEST)
-        out = self.folder / "mails"
-        replace(self.top / "patches/user/cover-letter", "Needs: core\n", "")
-        done = self.series("mail", "--topic", "user", out)
-        self.assertRefused(done, "patches/user/uses.patch", "does not apply")
-        self.assertFalse(out.exists())
-
     def test_without_mailer(self):
         self.made(NEWEST)
         out = self.folder / "mails"
@@ -428,16 +420,7 @@ class Mail(Case):
         self.assertRefused(self.series("mail", out), "user.name", "user.email", "git config")
         self.assertFalse(out.exists())
 
-    def test_old_mails_go_and_other_files_stay(self):
-        self.made(NEWEST)
-        out = self.folder / "mails"
-        put(out, {"feature/0009-old.patch": "old\n", "thesis": "the only copy\n"})
-        self.assertDone(self.series("mail", "--topic", "feature", out))
-        self.assertEqual(sorted(path.name for path in out.iterdir()), ["feature", "thesis"])
-        self.assertEqual(len(list((out / "feature").iterdir())), 3)
 
-
-@dataclass
 class Stored:
     """A patch file of this repository, read apart from scripts/series/store.py."""
 

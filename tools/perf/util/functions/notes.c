@@ -124,37 +124,44 @@ static bool is_stretched(const struct fn_event *event)
 	return event->is_stretched;
 }
 
-/* What makes values of some events doubtful: one line for each reason. */
+/* Returns the first event of a kind and whether there are others, NULL if there is none. */
+static char *name_events(const struct fn_table *table, bool (*is)(const struct fn_event *event))
+{
+	const char *first = NULL;
+	bool has_others = false;
+	char *text = NULL;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			if (!is(&set->events[j]))
+				continue;
+			first = first ?: set->events[j].name;
+			has_others |= strcmp(first, set->events[j].name);
+		}
+	}
+	if (first && asprintf(&text, "%s%s", first, has_others ? " (and others)" : "") < 0)
+		return NULL;
+	return text;
+}
+
+/* What makes values of some events doubtful. */
 static void note_events(const char *side, const struct fn_table *table)
 {
-	static const struct {
-		bool (*is)(const struct fn_event *event);
-		const char *before, *behind;
-	} reasons[] = {
-		{ is_scarce, "there are few samples of",
-		  "for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short" },
-		{ is_stretched, "the counts of",
-		  "were scaled, because events took turns on the counters, so values are marked: record fewer events" },
-	};
+	char *scarce = name_events(table, is_scarce);
+	char *stretched = name_events(table, is_stretched);
 
-	for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
-		const char *first = NULL;
-		bool has_others = false;
-
-		for (unsigned int i = 0; i < table->nr_sets; i++) {
-			const struct fn_set *set = table->sets[i];
-
-			for (unsigned int j = 0; j < set->nr_events; j++) {
-				if (!reasons[r].is(&set->events[j]))
-					continue;
-				first = first ?: set->events[j].name;
-				has_others |= strcmp(first, set->events[j].name);
-			}
-		}
-		if (first)
-			note(side, "%s %s%s %s", reasons[r].before, first,
-			     has_others ? " (and others)" : "", reasons[r].behind);
-	}
+	if (scarce)
+		note(side,
+		     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short",
+		     scarce);
+	if (stretched)
+		note(side,
+		     "the counts of %s were scaled, because events took turns on the counters, so values are marked: record fewer events",
+		     stretched);
+	free(scarce);
+	free(stretched);
 }
 
 /* Events without a common event. */
