@@ -14,7 +14,6 @@ import sys
 import tempfile
 import unittest
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.harness.env import BASE, LINUX, TOP, must, run
