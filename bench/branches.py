@@ -84,20 +84,22 @@ def error_of_ipc(data: Path, exact: dict, *files: object) -> dict[str, float]:
     """The error of the CPI that perf report makes of branch records, and how many of the functions
     have one.
     """
-    options = "--sort", "symbol", "--stdio", "--objdump", f"{CROSS}objdump"
+    rows = {
+        row["symbol"]: [row["metrics"][key]["value"] for key in METRICS]
+        for row in exact.values()
+        if all(row["metrics"].get(key) for key in METRICS)
+    }
+    rows = {name: row for name, row in rows.items() if row[0] >= truth.LEAST and "," not in name}
+    options = "--sort", "symbol", "--stdio", "-S", ",".join(rows), "--objdump", f"{CROSS}objdump"
     text = must(PERF, "report", "-i", data, *files, *options, stderr=subprocess.DEVNULL)
-    found = {name: float(ipc) for name, ipc in re.findall(r"\[.\] (\S+) +([\d.]+) +\[", text)}
-    error = whole = known = number = 0.0
-    for row in exact.values():
-        share, cpi = (row["metrics"].get(key) for key in METRICS)
-        if not share or not cpi or share["value"] < truth.LEAST:
-            continue
-        number += 1
-        if ipc := found.get(row["symbol"]):
-            known += 1
-            error += share["value"] * abs(1 / ipc - cpi["value"])
-            whole += share["value"] * cpi["value"]
-    return {"error": error / (whole or 1), "known": known, "functions": number}
+    found = {
+        name.strip(): float(ipc)
+        for name, ipc in re.findall(r"\[.\] (.+?) +([\d.]+) +\[ *[\d.]+%\]", text)
+    }
+    known = {name: row for name, row in rows.items() if found.get(name)}
+    wrong = sum(share * abs(1 / found[name] - cpi) for name, (share, cpi) in known.items())
+    whole = sum(share * cpi for share, cpi in known.values()) or 1
+    return {"error": wrong / whole, "known": len(known), "functions": len(rows)}
 
 
 def values(program: str, model: str) -> dict[str, Any]:
@@ -260,7 +262,7 @@ def report(result: dict) -> str:
                 )
             row = own[STOCK]
             lines.append(
-                f"| {program} | {row['known']:.0f} of {row['functions']:.0f} | {STOCK} | | "
+                f"| {program} | {row['known']} of {row['functions']} | {STOCK} | | "
                 f"| {100 * row['error']:.1f} | |"
             )
         most = {program: own[str(RECORDS[0])] for program, own in programs.items()}
