@@ -64,7 +64,7 @@ class Recordings(unittest.TestCase):
         whole = program.done["[all]"]["cycles"]
         for name, *callers in (["[all]"], ["gamma"], ["beta", "gamma"], ["twice", "gamma"]):
             frame = seen[tuple(reversed(callers)) + (name,) if callers or name != "[all]" else ()]
-            share = frame["value"] / seen[()]["value"]
+            share = frame["counts"]["cycles"] / seen[()]["counts"]["cycles"]
             self.assertAlmostEqual(share, program.done[name]["cycles"] / whole, delta=0.025)
         told = must(PERF, "functions", "report", "-i", path, "--children", "-j", stderr=-1)
         rows = {row["symbol"]: row for row in json.loads(told)["functions"]}
@@ -89,7 +89,10 @@ class Recordings(unittest.TestCase):
         must(REPORT, "--html", DATA / "names.html", DATA / "names.sums")
         seen = self.frames(self.data(DATA / "names.html")["flame"]["root"])
         self.assertEqual(
-            {name: [node["value"], node["observations"]["windows"]] for name, node in seen.items()},
+            {
+                name: [node["counts"]["cycles"], node["observations"]["windows"]]
+                for name, node in seen.items()
+            },
             {
                 (): [2700 * len(names), 9 * len(names)],
                 ("main",): [2700 * len(names), 9 * len(names)],

@@ -59,7 +59,8 @@ class Demo(unittest.TestCase):
     def check_commands(self, said: str) -> None:
         """The script and the test of the terms work as printed; the script's rates of windows are
         those of perf functions."""
-        about = "prints the table of windows" if "source: event" in said else "read the recording"
+        about = "prints the table of windows"
+        about = about if about in said else "read the recording"
         found = values(printed(said, about), "--csv")
         report = re.search(r"\S+ functions report -i .*", said)[0].split(" --percent-limit")[0]
         expected = {row["symbol"]: row for row in values(report, "--source windows -x ,")}

@@ -49,7 +49,8 @@ class Kept(unittest.TestCase):
         }
         found = run.merge(old, new)
         self.assertEqual(
-            [found[key] for key in old if key in run.LONG], [old["layout"], old["truth"]]
+            [found[key] for key in old if key in run.LONG],
+            [old["layout"], old["truth"], old["operations"]],
         )
         self.assertEqual((found["table"], found["seconds"]["table"]), ({"windows": 3}, 7.5))
         self.assertEqual(found["tree"]["table"], {"kernel": "0"})
@@ -74,8 +75,8 @@ class Readme(unittest.TestCase):
         for metric in "CPI", "CM/KI":
             self.assertIn(f"| {metric} | {' | '.join(truth.PROGRAMS)} |", readme)
             for source, rows in sources.items():
-                if metric not in rows["perl"]:
-                    continue
+                if (source, metric) == ("branch records", "CM/KI"):
+                    continue  # they tell no misses
                 errors = [f"{100 * rows[name][metric]['error']:.1f}" for name in truth.PROGRAMS]
                 self.assertIn(f"| {source} | {' | '.join(errors)} |", readme)
                 self.assertIn(" ".join([source, *errors]), guide)

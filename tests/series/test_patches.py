@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.harness.env import BASE, LINUX, TOP, must, run
@@ -420,6 +421,7 @@ class Mail(Case):
         self.assertFalse(out.exists())
 
 
+@dataclass
 class Stored:
     """A patch file of this repository, read apart from scripts/series/store.py."""
 
