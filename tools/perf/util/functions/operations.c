@@ -184,7 +184,10 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session, stru
 		if (!is_of_spe(evsel))
 			continue;
 		known |= spe_events[find_spe_event(evsel)].events;
-		has_branches |= !strcmp(evsel__name(evsel), "branch");
+		if (!strcmp(evsel__name(evsel), "branch")) {
+			has_branches = true;
+			known |= BIT(BRANCH_MISS);	/* a flag of its samples */
+		}
 	}
 	/* Linux 6.12 injects mispredicts, and no branches. */
 	if (!has_branches)
