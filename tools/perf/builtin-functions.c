@@ -126,120 +126,6 @@ static void release_messages(struct report *report)
 		fputs(report->messages, stderr);
 }
 
-static void print_no_column(const struct fn_columns *columns, const char *name, int length)
-{
-	pr_err("perf functions: no column %.*s in this recording, there are: %s", length, name,
-	       columns->table->by);
-	for (unsigned int i = 0; i < columns->nr; i++)
-		pr_err(" %s", columns->columns[i].title);
-	pr_err("\n");
-}
-
-/* Returns the column at the beginning of a list of titles, -1 if none. A title may have commas. */
-static int find_field(const struct fn_columns *columns, const char *names, size_t *length)
-{
-	for (const char *end = names;; end++) {
-		int column;
-
-		end = strchrnul(end, ',');
-		*length = end - names;
-		column = fn_columns__find(columns, names, *length);
-		if (column >= 0 || !*end)
-			return column;
-	}
-}
-
-static bool is_key(const struct fn_columns *columns, const char *name, size_t length)
-{
-	const char *by = columns->table->by;
-
-	return (length == 6 && !strncasecmp(name, "symbol", 6)) ||
-	       (!strncmp(by, name, length) && !by[length]);
-}
-
-static bool has_field(const int *fields, unsigned int nr, int field)
-{
-	for (unsigned int i = 0; i < nr; i++) {
-		if (fields[i] == field)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Returns the numbers of the columns to print, NULL after a message about a wrong name. If
- * @may_lack allows columns to be missing, the others are kept. Without names, -M has its metrics
- * from column @first on.
- */
-static int *find_fields(const struct fn_columns *columns, const char *names, unsigned int first,
-			bool may_lack, unsigned int *nr_fields)
-{
-	int *fields = calloc((names ? strlen(names) : columns->nr) + 2, sizeof(*fields));
-	size_t length;
-
-	*nr_fields = 0;
-	if (!fields)
-		return NULL;
-	if (!names && first)
-		fields[(*nr_fields)++] = 0;
-	for (unsigned int i = first; !names && i < columns->nr; i++)
-		fields[(*nr_fields)++] = i;
-	while (names && *names) {
-		int field = find_field(columns, names, &length);
-
-		if (field < 0)
-			length = strcspn(names, ",");
-		/* The key is there anyway. */
-		if (field < 0 && !may_lack && !is_key(columns, names, length)) {
-			print_no_column(columns, names, length);
-			free(fields);
-			return NULL;
-		}
-		/* Take each column once: an object has no two members of one name. */
-		if (field >= 0 && !has_field(fields, *nr_fields, field))
-			fields[(*nr_fields)++] = field;
-		names += length + (names[length] == ',');
-	}
-	if (!*nr_fields)
-		fields[(*nr_fields)++] = 0;
-	return fields;
-}
-
-int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr)
-{
-	return find_fields(columns, names, 0, /*may_lack=*/false, nr);
-}
-
-static int find_sort(const struct fn_columns *columns, const char *name, bool may_lack)
-{
-	int column;
-
-	if (!name)
-		return fn_columns__default_sort(columns);
-	if (is_key(columns, name, strlen(name)))
-		return -1;
-	column = fn_columns__find(columns, name, strlen(name));
-	if (column >= 0)
-		return column;
-	if (may_lack)
-		return fn_columns__default_sort(columns);
-	print_no_column(columns, name, strlen(name));
-	return -EINVAL;
-}
-
-int fn_sort__find(const struct fn_columns *columns, const char *name)
-{
-	return find_sort(columns, name, /*may_lack=*/false);
-}
-
-int fn_flush(void)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
-	return -EIO;
-}
-
 /* Says what is too large, if that is the error. */
 int fn_explain(int err)
 {
@@ -315,8 +201,8 @@ static int print_table(struct report *report, const struct fn_table *table)
 	if (err)
 		goto out;
 	err = -EINVAL;
-	sort = find_sort(&columns, report->sort, may_lack);
-	fields = sort < -1 ? NULL : find_fields(&columns, report->fields, first, may_lack,
+	sort = fn_sort__find(&columns, report->sort, may_lack);
+	fields = sort < -1 ? NULL : fn_fields__find(&columns, report->fields, first, may_lack,
 						&view.nr_fields);
 	if (!fields)
 		goto out;
@@ -1003,7 +889,7 @@ static bool has_column(const struct report *report, const struct fn_table *table
 
 	found = !fn_columns__init(&columns, table, name, NULL) &&
 		(!report->metrics || !fn_metrics__add(&columns, report->metrics, true)) &&
-		(is_key(&columns, name, strlen(name)) ||
+		(fn_fields__is_key(&columns, name, strlen(name)) ||
 		 fn_columns__find(&columns, name, strlen(name)) >= 0);
 	fn_columns__exit(&columns);
 	return found;

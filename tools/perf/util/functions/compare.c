@@ -675,7 +675,7 @@ static int read_limit(const struct comparison *comparison, struct limit *limit)
 		limit->column = -1;
 	} else {
 		/* Columns are named as for --sort, which explains what is wrong. */
-		limit->column = fn_sort__find(comparison->columns, strim(name));
+		limit->column = fn_sort__find(comparison->columns, strim(name), /*may_lack=*/false);
 	}
 	free(name);
 	return limit->column < 0 || refuse_limit(comparison, limit) ? -EINVAL : 0;
@@ -1057,9 +1057,9 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 	comparison->has_other_vendor = vendors[BEFORE] != FN_VENDOR_UNKNOWN &&
 				       vendors[AFTER] != FN_VENDOR_UNKNOWN &&
 				       vendors[BEFORE] != vendors[AFTER];
-	comparison->fields = fn_fields__find(comparison->columns, comparison->options->fields,
-					     &comparison->nr_fields);
-	sort = fn_sort__find(comparison->columns, comparison->options->sort);
+	comparison->fields = fn_fields__find(comparison->columns, comparison->options->fields, 0,
+					     /*may_lack=*/false, &comparison->nr_fields);
+	sort = fn_sort__find(comparison->columns, comparison->options->sort, /*may_lack=*/false);
 	if (!comparison->fields || sort < -1)
 		return -EINVAL;
 	err = read_limits(comparison) ?: find_pairs(comparison);

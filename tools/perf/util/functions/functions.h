@@ -674,6 +674,18 @@ bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row 
 			  double percent);
 
 /*
+ * The columns to print, NULL after a message about a wrong name, which @may_lack allows. Without
+ * names, -M has its metrics from column @first on.
+ */
+int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int first,
+		     bool may_lack, unsigned int *nr_fields);
+/* Whether a name is that of the rows' key, as 'symbol'. */
+bool fn_fields__is_key(const struct fn_columns *columns, const char *name, size_t length);
+/* The column of --sort: -1 by name, -EINVAL after a message. */
+int fn_sort__find(const struct fn_columns *columns, const char *name, bool may_lack);
+int fn_flush(void);		/* checks stdout */
+
+/*
  * The writer of JSON. Begin with a zeroed structure and its @fp. Members of objects have a @key;
  * for elements of arrays it is NULL. A number that is not finite, and a value without one, is null.
  */
@@ -830,10 +842,6 @@ int fn_top__take(void *top, struct fn_table *table, u64 begin, u64 end);
 /*
  * builtin-functions.c
  */
-int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int *nr);
-/* The column of --sort: -1 by name, -EINVAL after a message. */
-int fn_sort__find(const struct fn_columns *columns, const char *name);
 int fn_explain(int err);	/* says what is too large, or that there is no memory */
-int fn_flush(void);		/* checks stdout */
 
 #endif /* __PERF_FUNCTIONS_H */

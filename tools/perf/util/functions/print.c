@@ -10,6 +10,7 @@
 #include <subcmd/pager.h>
 
 #include "../color.h"
+#include "../debug.h"
 #include "../strbuf.h"
 #include "functions.h"
 #include "text.h"
@@ -708,4 +709,103 @@ int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, siz
 void fn_view__exit(struct fn_view *view)
 {
 	zfree(&view->rows);
+}
+
+static void print_no_column(const struct fn_columns *columns, const char *name, int length)
+{
+	pr_err("perf functions: no column %.*s in this recording, there are: %s", length, name,
+	       columns->table->by);
+	for (unsigned int i = 0; i < columns->nr; i++)
+		pr_err(" %s", columns->columns[i].title);
+	pr_err("\n");
+}
+
+/* Returns the column at the beginning of a list of titles, -1 if none. A title may have commas. */
+static int find_field(const struct fn_columns *columns, const char *names, size_t *length)
+{
+	for (const char *end = names;; end++) {
+		int column;
+
+		end = strchrnul(end, ',');
+		*length = end - names;
+		column = fn_columns__find(columns, names, *length);
+		if (column >= 0 || !*end)
+			return column;
+	}
+}
+
+bool fn_fields__is_key(const struct fn_columns *columns, const char *name, size_t length)
+{
+	const char *by = columns->table->by;
+
+	return (length == 6 && !strncasecmp(name, "symbol", 6)) ||
+	       (!strncmp(by, name, length) && !by[length]);
+}
+
+static bool has_field(const int *fields, unsigned int nr, int field)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (fields[i] == field)
+			return true;
+	}
+	return false;
+}
+
+int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int first,
+		     bool may_lack, unsigned int *nr_fields)
+{
+	int *fields = calloc((names ? strlen(names) : columns->nr) + 2, sizeof(*fields));
+	size_t length;
+
+	*nr_fields = 0;
+	if (!fields)
+		return NULL;
+	if (!names && first)
+		fields[(*nr_fields)++] = 0;
+	for (unsigned int i = first; !names && i < columns->nr; i++)
+		fields[(*nr_fields)++] = i;
+	while (names && *names) {
+		int field = find_field(columns, names, &length);
+
+		if (field < 0)
+			length = strcspn(names, ",");
+		/* The key is there anyway. */
+		if (field < 0 && !may_lack && !fn_fields__is_key(columns, names, length)) {
+			print_no_column(columns, names, length);
+			free(fields);
+			return NULL;
+		}
+		/* Take each column once: an object has no two members of one name. */
+		if (field >= 0 && !has_field(fields, *nr_fields, field))
+			fields[(*nr_fields)++] = field;
+		names += length + (names[length] == ',');
+	}
+	if (!*nr_fields)
+		fields[(*nr_fields)++] = 0;
+	return fields;
+}
+
+int fn_sort__find(const struct fn_columns *columns, const char *name, bool may_lack)
+{
+	int column;
+
+	if (!name)
+		return fn_columns__default_sort(columns);
+	if (fn_fields__is_key(columns, name, strlen(name)))
+		return -1;
+	column = fn_columns__find(columns, name, strlen(name));
+	if (column >= 0)
+		return column;
+	if (may_lack)
+		return fn_columns__default_sort(columns);
+	print_no_column(columns, name, strlen(name));
+	return -EINVAL;
+}
+
+int fn_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
+	return -EIO;
 }
