@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.harness import perfdata as pw
-from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.env import BASE, CHECK, PERF, must, run
 from tests.harness.recording import Recording
 
 DATA = CHECK / "operations"
@@ -275,9 +275,9 @@ class Spe(Operations):
         path = self.record("inject", retired=1)
         injected = DATA / "injected.data"
         must(PERF, "inject", "--itrace=i1ifmtb", "-i", path, "-o", injected)
-        true, rows = self.second(path), table(injected)
-        rates = {title: rate for title, rate in self.RATES.items() if title != "%BMR"}
-        self.check(rows, true, rates)
+        lost = "%BMR" if BASE == "6.12" else "BM"  # 7.3 has mispredicts as flags
+        rates = {title: rate for title, rate in self.RATES.items() if lost not in title}
+        self.check(table(injected), self.second(path), rates)
         path = self.record("mixed")
         must(PERF, "inject", "--itrace=i1ifmtb", "-i", path, "-o", injected)
         done = run(PERF, "functions", "report", injected, stderr=subprocess.PIPE)

@@ -186,7 +186,8 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session, stru
 		known |= spe_events[find_spe_event(evsel)].events;
 		if (!strcmp(evsel__name(evsel), "branch")) {
 			has_branches = true;
-			known |= BIT(BRANCH_MISS);	/* a flag of its samples */
+			/* A flag of samples that are made here; it is not written to files. */
+			known |= own->is_decoded ? BIT(BRANCH_MISS) : 0;
 		}
 	}
 	/* Linux 6.12 injects mispredicts, and no branches. */
