@@ -413,13 +413,6 @@ class Mail(Case):
         # the sender of the mails is the maintainer
         self.assertIn(f"\n+M:\t{MAILER}\n+F:\ttools/", texts["0002-core-Own.patch"])
 
-    def test_without_mailer(self):
-        self.made(NEWEST)
-        out = self.folder / "mails"
-        put(self.top, {"build/.gitconfig": "[user]\n\tname = Mai Ler\n"})
-        self.assertRefused(self.series("mail", out), "user.name", "user.email", "git config")
-        self.assertFalse(out.exists())
-
 
 @dataclass
 class Stored:

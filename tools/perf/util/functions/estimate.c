@@ -842,6 +842,8 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	doubt = widen_by_skid(context, row, whole, &value);
 	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
 			      context->column->per) ?: doubt;
+	if (context->per_source != context->source)
+		has_mark(context->table, context->per_source, context->column->per, &doubt);
 	/* Operations are counted exactly. */
 	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
 		doubt = "few";

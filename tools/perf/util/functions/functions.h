@@ -460,6 +460,8 @@ void fn_paths__note(const struct fn_paths *paths, const char *name);	/* what is 
 #define FN_OPERATIONS	"operations"
 #define FN_CHOSEN	"chosen-operations"	/* only some were recorded */
 
+/* With fewer samples of an event for each new thread, its values are weak. */
+#define FN_FEW_PER_THREAD	5
 struct fn_operations;
 /* Whether the samples of an event are operations, or parts of them. */
 bool fn_operations__are(struct fn_session *session, struct evsel *evsel);
@@ -469,6 +471,7 @@ int fn_operations__add(struct fn_operations **all, struct fn_session *session,
 		       bool is_decoded);
 void fn_operations__delete(struct fn_operations *all);
 int fn_operations__end(struct fn_operations *all, struct fn_session *session);
+void fn_operations__mark(struct fn_operations *all, u64 nr_tasks);
 void fn_operations__note(const struct fn_operations *all, const char *name);	/* what is amiss */
 /* How many operations an instruction has, of the whole table; NAN: unknown. */
 double fn_operations__per_instruction(const struct fn_table *table);

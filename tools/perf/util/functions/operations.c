@@ -105,6 +105,7 @@ struct fn_operations {
 	bool is_decoded;		/* of AUX data at hand, which tell what has retired */
 	bool is_mixed;			/* those that have not retired are among them */
 	bool only_user;
+	bool is_inherited;		/* each thread begins with a whole interval */
 	bool is_zen3;			/* erratum 1293 */
 	struct operation operation;
 	const char *lacks;		/* operations, in words */
@@ -174,6 +175,7 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session, stru
 	bool has_branches = own->is_decoded;
 	const struct perf_event_attr *attr = spe ? &spe->core.attr : NULL;
 
+	own->is_inherited = attr && attr->inherit;
 	own->weight = attr ? fmax(attr->sample_period, 1) : 1;
 	if (attr && attr->config & SPE_JITTER)
 		own->weight += SPE_MEAN_JITTER;
@@ -222,6 +224,7 @@ static u32 begin_ibs(struct fn_operations *own, struct evlist *evlist, struct ev
 	const u64 type = evsel->core.attr.sample_type;
 	unsigned int family, model;
 
+	own->is_inherited = evsel->core.attr.inherit;
 	own->only_user = is_of_user(evlist, evsel);
 	own->is_zen3 = cpu && sscanf(cpu, "AuthenticAMD,%u,%u", &family, &model) == 2 &&
 		       family == 0x19 && model < 0x10;
@@ -352,6 +355,16 @@ int fn_operations__end(struct fn_operations *all, struct fn_session *session)
 		all->operation.is_open = false;
 	}
 	return err;
+}
+
+/* Threads that end soon are sampled at the same places, as their first interval is not random. */
+void fn_operations__mark(struct fn_operations *all, u64 nr_tasks)
+{
+	for (; all; all = all->next) {
+		for (unsigned int i = 0; i < all->set->nr_events; i++)
+			all->set->events[i].is_scarce |= all->is_inherited &&
+							 all->nr < FN_FEW_PER_THREAD * nr_tasks;
+	}
 }
 
 /* What a sample of memory says, without registers. */

@@ -20,8 +20,6 @@
 
 /* With more, most of what a short process has counted is not sampled. */
 #define MOST_SCALE	2
-/* With fewer samples for each new thread, the ends of threads and their places matter. */
-#define FEW_PER_THREAD	5
 
 /*
  * Finds the row in which the event of a sample has happened: behind the last branch before the
@@ -233,7 +231,7 @@ static void add_to_common(struct common *common, const struct fn_evsel *own,
 	common->is_known |= scale > 0;
 	common->is_scarce |= attr->inherit && !is_random &&
 			     (attr->freq || attr->sample_period > 1) &&
-			     own->number < FEW_PER_THREAD * nr_tasks;
+			     own->number < FN_FEW_PER_THREAD * nr_tasks;
 }
 
 static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *table,

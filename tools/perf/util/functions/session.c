@@ -1384,6 +1384,7 @@ static int finish(struct fn_session *session, u64 lost)
 	int err = fn_windows__end_bursts(session) ?:
 		  fn_operations__end(session->operations, session);
 
+	fn_operations__mark(session->operations, session->nr_tasks);
 	fn_paths__choose(session->paths);
 	err = err ?: fn_samples__scale(session, evlist, session->nr_tasks, session->options->is_due,
 				       table);
