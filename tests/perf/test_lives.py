@@ -249,7 +249,7 @@ class Machine(unittest.TestCase):
         symfs.mkdir(parents=True, exist_ok=True)
         shutil.copy(self.share / "lives", symfs)
         # most values of operations are marked: each process begins with a whole interval
-        for source, least in ("samples", 14), ("best", 9):
+        for source, least in ("samples", 14), ("best", 5):
             held: Counter = Counter()
             for _, length in LIVES:
                 options = "--source", source, "--symfs", symfs.parent

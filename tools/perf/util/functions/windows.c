@@ -226,11 +226,12 @@ static bool are_disturbed(const struct fn_set *set, int y, int x)
 	const double expected = longs->values[y] / longs->values[x];
 	double squares;
 
-	if (n < 2 || !(expected > 0) || !isfinite(r))
+	/* What comes in bursts, such as page faults at the start, may be in no window. */
+	if (n < 2 || !(expected > 0) || !isfinite(r) || !all->values[y])
 		return false;
 	squares = fn_sums__product(set, all, y, y) - 2 * r * fn_sums__product(set, all, y, x) +
 		  r * r * fn_sums__product(set, all, x, x);
-	/* Of a rare event, the windows may have none by chance. */
+	/* Of a rare event, the windows may have few by chance. */
 	squares = fmax(squares * n / (n - 1), expected * all->values[x]);
 	return fabs(r - expected) > fmax(MOST_ADDED * expected, 3 * sqrt(squares) / all->values[x]);
 }
