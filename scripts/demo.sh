@@ -33,8 +33,9 @@ events=events workload=workload
 jitter=
 [ -z "${WORKLOAD:-}" ] || jitter='s,\(period=[0-9]*\)/,\1\,alt-period-jitter=16/,g'
 # the model's CPU can follow operations
+operations=
 [ "$MODEL" = none ] || operations=,arm_spe_0/jitter=1,event_filter=2,period=4096/u
-EVENTS=${EVENTS:-$(machine $events | sed "$jitter")${operations:-}}
+EVENTS=${EVENTS:-$(machine $events | sed "$jitter")$operations}
 WORKLOAD=${WORKLOAD:-$(machine $workload)}
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")

@@ -441,17 +441,19 @@ static void print_horizons(const struct fn_view *view, FILE *fp)
 /* Returns the number of event samples, INFINITY if there are other sources or callers. */
 static double nr_samples(const struct fn_table *table)
 {
-	double number = fn_by__is(table->by, FN_BY_CHILDREN) ? INFINITY : 0;
+	double number = 0;
 
+	if (fn_by__is(table->by, FN_BY_CHILDREN))
+		return INFINITY;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->source != &fn_samples)
+			return INFINITY;
+	}
 	for (size_t i = 0; i < table->nr_rows; i++) {
 		const struct fn_row *row = table->rows[i];
 
 		for (unsigned int j = 0; j < row->nr_sums; j++)
 			number += row->sums[j] ? row->sums[j]->number : 0;
-	}
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->source != &fn_samples)
-			return INFINITY;
 	}
 	return number;
 }
