@@ -31,7 +31,8 @@ machine() {
 # installed. Python is Debian's, whatever is first in PATH.
 perf_options=(BUILD_BPF_SKEL=0 NO_CAPSTONE=1 NO_JVMTI=1 NO_LIBBABELTRACE=1 NO_LIBCAP=1
 	NO_LIBCRYPTO=1 NO_LIBDEBUGINFOD=1 NO_LIBLLVM=1 NO_LIBNUMA=1 NO_LIBPERL=1 NO_LIBPFM4=1
-	NO_LIBUNWIND=1 NO_RUST=1 NO_SDT=1 NO_SHELLCHECK=1 PYTHON=/usr/bin/python3)
+	NO_LIBUNWIND=1 NO_RUST=1 NO_SDT=1 NO_SHELLCHECK=1 PYTHON=/usr/bin/python3
+	PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config")
 
 perf() {
 	make -C "$tree/tools/perf" O="$out" "$jobs" "${perf_options[@]}" "$@"
@@ -64,7 +65,7 @@ build_perf() {
 		# make keeps a file with those of this machine only, so remove it.
 		local events=$out/pmu-events/pmu-events.c
 		grep -q '[.]arch = "arm64"' "$events" 2> /dev/null || rm -f "$events"
-		perf JEVENTS_ARCH=all PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
+		perf JEVENTS_ARCH=all
 		return
 	fi
 	local python flags
