@@ -123,15 +123,23 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 	return stream;
 }
 
+static noinline struct fn_stream *find_stream(struct fn_streams *streams, const void *owner, u64 id,
+					      u64 thread)
+{
+	struct fn_stream key = { .id = id, .thread = thread, .owner = owner }, *found = NULL;
+
+	hashmap__find(streams->streams, &key, &found);
+	return found;
+}
+
 static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_sampler *sampler,
 					const void *owner, u64 id, u64 thread)
 {
 	struct fn_stream **recent = &streams->recent[hash_64(id ^ thread, RECENT_BITS)];
-	struct fn_stream key = { .id = id, .thread = thread, .owner = owner };
 
-	if ((!*recent || !is_stream(*recent, owner, id, thread)) &&
-	    !hashmap__find(streams->streams, &key, recent))
-		*recent = new_stream(streams, sampler, owner, id, thread);
+	if (!*recent || !is_stream(*recent, owner, id, thread))
+		*recent = find_stream(streams, owner, id, thread) ?:
+			  new_stream(streams, sampler, owner, id, thread);
 	return *recent;
 }
 

@@ -124,7 +124,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 
 	if (sampler->alternates)
 		note_late(stream, sample, is_window);
-	memset(counts, 0, sampler->set->nr_events * sizeof(*counts));
+	for (unsigned int i = 0; i < sampler->nr; i++)
+		counts[sampler->slots[i]] = 0;
 	for (unsigned int i = 0; i < sampler->nr; i++)
 		counts[sampler->slots[i]] += stream->counts[i];
 	err = counts_here ? add_to_row(table, stream, sample, is_same, counts) :
