@@ -209,12 +209,12 @@ def certainty(
     most, name = marked_part
     return [
         (
-            f"at least {100 * least:.0f} % of the intervals without a mark contain the truth",
+            f"at least {100 * least:.0f} % of the intervals of values that are not weak contain the truth",
             f"{right} of {number - marked}, {100 * covered:.0f} %",
             covered >= least,
         ),
         (
-            f"at most {name} of the values are marked or missing",
+            f"at most {name} of the values are weak or missing",
             f"{marked} of {number}, {100 * marked / number:.0f} %",
             marked <= most * number,
         ),
@@ -249,7 +249,7 @@ def nearness(programs: dict[str, dict]) -> str:
     """How far off the CPIs of Debian's programs are, as a sentence."""
     number, half, most = quantiles([programs[name] for name in PROGRAMS])
     return prose(
-        f"""Of the {number} CPIs of Debian's programs without a mark, half are at most
+        f"""Of the {number} CPIs of Debian's programs that are not weak, half are at most
         {100 * half:.0f} % off, and nine in ten at most {100 * most:.0f} %."""
     )
 
@@ -266,7 +266,7 @@ def report(result: dict) -> str:
             to a wrong function. For a rate it is the mean of |recorded - true|, weighted by cycles,
             relative to the true mean. The number in brackets is *chance*, the error that the random
             choice of samples alone would make. Then follow the 95 % intervals that contain the
-            truth, of the values without a mark. The other functions have a marked value, or
+            truth, of the values that are not weak. The other functions have a weak value, or
             none."""
         )
     ]

@@ -720,7 +720,7 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 		  "compare several runs: those before a change", add_to_side),
 	OPT_VALUE(0, "after", report, "files", "compare several runs: those after it",
 		  add_to_side),
-	OPT_VALUE(0, "fail-on", &report->fail_on, "limit",
+	OPT_VALUE(0, "fail-on", &report->fail_on, "threshold",
 		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
 		  add_limits),
 	OPT_BOOLEAN(0, "single-run", &report->single_run,

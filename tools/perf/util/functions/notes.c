@@ -154,11 +154,11 @@ static void note_events(const char *side, const struct fn_table *table)
 
 	if (scarce)
 		note(side,
-		     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are marked: record with -a if processes are short",
+		     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are weak: record with -a if processes are short",
 		     scarce);
 	if (stretched)
 		note(side,
-		     "the counts of %s were scaled, because events took turns on the counters, so values are marked: record fewer events",
+		     "the counts of %s were scaled, because events took turns on the counters, so values are weak: record fewer events",
 		     stretched);
 	free(scarce);
 	free(stretched);
@@ -203,7 +203,7 @@ static void note_lengths(const char *side, const struct fn_table *table)
 		}
 		if (2 * mixed > all)
 			note(side,
-			     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are marked: let the events sample, or record with a shorter period",
+			     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are weak: let the events sample, or record with a shorter period",
 			     set->windows->values[0] / set->windows->number,
 			     strcmp(leader, "cpu-clock") && strcmp(leader, "task-clock") ?
 			     leader : "ns", 100 * mixed / all);
@@ -239,7 +239,7 @@ static void note_interrupts(const char *side, const struct fn_columns *columns)
 		    !fn_windows.doubt(NULL, set, y, x))
 			continue;
 		note(side,
-		     "the %s of all windows is %s, and that of the long intervals between them %s, because each window has counts of the interrupt that opened it: such values are marked; let the events sample instead",
+		     "the %s of all windows is %s, and that of the long intervals between them %s, because each window has counts of the interrupt that opened it: such values are weak; let the events sample instead",
 		     column->title,
 		     fn_number(column, column->scale * set->windows->values[y] /
 			       set->windows->values[x], false, short_ones),

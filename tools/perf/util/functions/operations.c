@@ -534,7 +534,7 @@ void fn_operations__note(const struct fn_operations *own, const char *name)
 			fn_warn("%s: %llu of %llu operations are left out, because IBS does not tell their address",
 				name, (unsigned long long)own->nr_invalid, (unsigned long long)nr);
 		if (own->set->groups->window && own->nr)
-			fn_warn("%s: operations were chosen by cycles, so those that wait are chosen more often, and all values from them are marked: record with ibs_op/cnt_ctl=1/",
+			fn_warn("%s: operations were chosen by cycles, so those that wait are chosen more often, and all values from them are weak: record with ibs_op/cnt_ctl=1/",
 				name);
 	}
 }
