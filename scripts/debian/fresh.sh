@@ -37,7 +37,7 @@ leave
 mkdir -p "${root%/*}"
 "${SUDO[@]}" mmdebstrap --quiet --variant=important \
 	--include=ca-certificates,git,make,sudo "$suite" "$root"
-# a chroot can have mount namespaces only on a mount point
+# pivot_root takes a mount point only
 "${SUDO[@]}" mount --bind "$root" "$root"
 for dir in proc sys dev dev/pts dev/shm; do
 	"${SUDO[@]}" mount --bind "/$dir" "$root/$dir"
@@ -55,9 +55,16 @@ mv /clone /home/newcomer/clone
 chown -R newcomer: /home/newcomer
 echo 'APT::Get::Assume-Yes "true";' > /etc/apt/apt.conf.d/yes
 END
+# not in a chroot, where the kernel lets nobody but root have namespaces
 newcomer() {
-	"${SUDO[@]}" chroot "$root" /usr/bin/env -i HOME=/home/newcomer USER=newcomer TERM=dumb \
-		PATH=/usr/local/bin:/usr/bin:/bin:/usr/games su newcomer -c "cd ~/clone && $1"
+	# shellcheck disable=SC2016
+	"${SUDO[@]}" unshare --mount /bin/sh -euc '
+		cd "$1"
+		/sbin/pivot_root . mnt
+		/bin/umount -l /mnt
+		exec /usr/bin/env -i HOME=/home/newcomer USER=newcomer TERM=dumb \
+			PATH=/usr/local/bin:/usr/bin:/bin:/usr/games su newcomer -c "$2"
+	' sh "$root" "cd ~/clone && $1"
 }
 
 # commands FILE: those that a page prints, without comments
