@@ -115,7 +115,7 @@ class Stress(unittest.TestCase):
                 self.guest, [f"{RATE} ./fuzz_attr {seed} 250000" for seed in range(1, 5)]
             )
             output = "".join(outputs)
-        self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 1000000)
+        self.assertEqual(fuzz.totals(self, output)["calls"], 1000000)
 
     def test_two_processors(self):
         """Two fuzzers run at once on two processors; one processor comes and goes."""
@@ -134,5 +134,6 @@ class Stress(unittest.TestCase):
             2,
             "--no-icount",
         )
-        self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 40000)
-        self.assertTrue(re.search(r"^hotplug +\d+: ok \d\d", output, re.M), output)
+        totals = fuzz.totals(self, output)
+        self.assertEqual(totals["calls"], 40000)
+        self.assertGreater(totals["hotplugs"], 5, output)
