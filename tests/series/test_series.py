@@ -4,7 +4,6 @@
 import re
 import subprocess
 import unittest
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -202,12 +201,6 @@ class Commits(unittest.TestCase):
                 build(files)
 
 
-class Sources(unittest.TestCase):
-    def test_uapi_header_and_its_copy_in_tools_are_identical(self):
-        name = "include/uapi/linux/perf_event.h"
-        self.assertEqual((LINUX / name).read_bytes(), (LINUX / "tools" / name).read_bytes())
-
-
 class ManPage(unittest.TestCase):
     def test_patch_applies_to_the_page_and_leaves_no_warning(self):
         folder, debian = CHECK / "man", CHECK / "man/debian"
@@ -237,22 +230,6 @@ class Maintainers(unittest.TestCase):
         tracked = must("git", "ls-files").split()
         # one file of each folder and kind: a pattern names files by these
         for name in {(Path(name).parent, Path(name).suffix): name for name in tracked}.values():
-            out = must(
-                "perl",
-                script,
-                "--no-tree",
-                "--no-git",
-                "--no-git-fallback",
-                "--mpath=MAINTAINERS",
-                "-f",
-                name,
-            )
+            options = "--no-tree", "--no-git", "--no-git-fallback", "--mpath=MAINTAINERS"
+            out = must("perl", script, *options, "-f", name)
             self.assertRegex(out, r"maintainers@.*maintainer:", name)
-
-    def test_every_pattern_names_something(self):
-        tracked = must("git", "ls-files").split()
-        for pattern in re.findall(r"^F:\t(.*)", (TOP / "MAINTAINERS").read_text(), re.M):
-            self.assertTrue(
-                any(fnmatch(name, pattern + "*" * pattern.endswith("/")) for name in tracked),
-                pattern,
-            )
