@@ -39,24 +39,6 @@ class Kept(unittest.TestCase):
             found |= names
         self.assertEqual(found, {*run.USUAL, *run.LONG})
 
-    def test_one_experiment_measured_anew(self):
-        """The others stay."""
-        old = figures_of("6.12")
-        new = {
-            "seconds": {"table": 7.5},
-            "tree": {"table": {"kernel": "0"}},
-            "table": {"windows": 3},
-        }
-        found = run.merge(old, new)
-        self.assertEqual(
-            [found[key] for key in old if key in run.LONG],
-            [old["layout"], old["truth"], old["operations"]],
-        )
-        self.assertEqual((found["table"], found["seconds"]["table"]), ({"windows": 3}, 7.5))
-        self.assertEqual(found["tree"]["table"], {"kernel": "0"})
-        self.assertEqual(found["tree"]["cost"], old["tree"]["cost"])
-        self.assertEqual(list(found), list(old))
-
 
 class Readme(unittest.TestCase):
     def test_errors_by_source(self):
