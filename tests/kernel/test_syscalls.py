@@ -4,7 +4,7 @@
 import unittest
 
 from tests.harness import machines
-from tests.harness.env import ARCH, CHECK, LINUX, in_guest, must
+from tests.harness.env import ARCH, CHECK, in_guest, vm
 from tests.harness.pristine import IMAGE, pristine_kernel
 
 MINUTES = 2
@@ -14,24 +14,16 @@ MACHINES = "arm64"
 class Arm64Selftest(machines.Selftest):
     ARCH = ARCH
 
-    def test_are_selftests(self):
-        listed = must(
-            "make",
-            "-s",
-            "-C",
-            LINUX / "tools/testing/selftests/perf_events",
-            "emit_tests",
-            "COLLECTION=perf_events",
-        )
-        self.assertLessEqual(
-            {f"perf_events:{name}" for name in machines.PROGRAMS}, set(listed.split())
-        )
-
     def test_skips_without_the_series(self):
         pristine_kernel()
         for name in machines.PROGRAMS:
             for line in self.selftest(name, "--kernel", IMAGE):
                 self.assertRegex(line, r"^ok \d+ \S+ # SKIP .*kernel without")
+
+
+class Guest(unittest.TestCase):
+    def test_status_of_a_command(self):
+        self.assertEqual(vm("exit 3").returncode, 3)
 
 
 class Throttled(unittest.TestCase):
@@ -79,16 +71,11 @@ cd /tmp
 {
 record -F 333 -e cycles/alt-period=300,alt-period-count=2/u
 record -F 334 -e cycles/alt-period=300,alt-period-count=2/u
-sysctl -q kernel.perf_event_max_sample_rate=500
-record -e cycles/period=999700,alt-period=300,alt-period-count=3/u
 sysctl -q kernel.perf_event_max_sample_rate=100000
 printf 'vendor_id\t: AuthenticAMD\nflags\t\t: fpu perfctr_core\n' > cpuinfo
 mount --bind cpuinfo /proc/cpuinfo
 record -e cycles/period=999700,alt-period=300/
 record -e cycles/period=999700,alt-period=300/u
-record -e cycles/period=999700/
-printf 'vendor_id\t: AuthenticAMD\nflags\t\t: fpu perfmon_v2\n' > cpuinfo
-record -e cycles/period=999700,alt-period=300/
 } > /share/refused
 """
 
@@ -101,10 +88,7 @@ record -e cycles/period=999700,alt-period=300/
         expected = (
             "opens",
             "frequency of 334 .*windows: 2.* 1000 samples .* 333 .*perf_event_max_sample_rate",
-            "opens",
             "AMD before Zen 4.*modifier 'u'",
-            "opens",
-            "opens",
             "opens",
         )
         self.assertEqual(len(lines), len(expected), lines)
