@@ -35,82 +35,48 @@ def until(what: str, found: Callable, seconds: float = 60):
 class Dask:
     """A scheduler and its workers, each a process with one thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int) -> None:
         self.folder = folder
-        self.log = open(folder / "dask.log", "w", encoding="utf-8")
-        self.processes: list[subprocess.Popen] = []
-        self.workers: list[subprocess.Popen] = []
+        folder.mkdir(parents=True, exist_ok=True)
         file = folder / "scheduler.json"
-        self.start(
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--no-dashboard",
-            "--scheduler-file",
-            file,
+        file.unlink(missing_ok=True)
+        self.scheduler = self.start(
+            *("scheduler", "--host", "127.0.0.1", "--port", 0, "--scheduler-file", file)
         )
-        self.address = until(
-            "scheduler",
-            lambda: file.exists() and file.stat().st_size and json.loads(file.read_text()),
-        )["address"]
+        until("scheduler", lambda: file.exists() and file.stat().st_size)
+        self.address = json.loads(file.read_text())["address"]
+        options = "--nthreads", 1, "--no-nanny", "--local-directory", folder
+        self.workers = [self.start("worker", self.address, *options) for _ in range(workers)]
 
     def start(self, what: str, *arguments: object) -> subprocess.Popen:
         """One of Dask's commands."""
-        environment = {
-            **os.environ,
-            "PATH": "/usr/bin:/bin",
-            "PYTHONPATH": "",
-            "HOME": str(self.folder),
-        }
-        process = subprocess.Popen(
-            [f"/usr/bin/dask-{what}", *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=self.log,
-            stderr=self.log,
-            env=environment,
-            cwd=self.folder,
-        )
-        self.processes.append(process)
-        return process
-
-    def add(self, number: int) -> None:
-        """More workers."""
-        for _ in range(number):
-            self.workers.append(
-                self.start(
-                    "worker",
-                    self.address,
-                    "--nthreads",
-                    1,
-                    "--no-nanny",
-                    "--no-dashboard",
-                    "--local-directory",
-                    self.folder,
-                )
+        with open(self.folder / "dask.log", "a", encoding="utf-8") as log:
+            return subprocess.Popen(
+                [f"/usr/bin/dask-{what}", "--no-dashboard", *map(str, arguments)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={
+                    **os.environ,
+                    "PATH": "/usr/bin:/bin",
+                    "PYTHONPATH": "",
+                    "HOME": str(self.folder),
+                },
+                cwd=self.folder,
             )
-
-    def kill(self) -> None:
-        """Kills one worker without warning."""
-        self.workers.pop().kill()
 
     def stop(self) -> None:
         """Stops all processes."""
-        for process in reversed(self.processes):
+        for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
-        self.log.close()
 
 
 @contextmanager
 def dask(folder: Path, workers: int) -> Iterator[Dask]:
     """A scheduler with workers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "scheduler.json").unlink(missing_ok=True)
-    server = Dask(folder)
+    server = Dask(folder, workers)
     try:
-        server.add(workers)
         yield server
     finally:
         server.stop()

@@ -5,9 +5,7 @@ The sums that must come out are those that one process makes.
 """
 
 import contextlib
-import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -81,49 +79,6 @@ def tearDownModule() -> None:
         path.unlink()
 
 
-class Readme(unittest.TestCase):
-    """The commands that start a cluster."""
-
-    def test_commands(self):
-        text = (TOP / "report/README.md").read_text(encoding="utf-8")
-        scheduler, worker, use = re.search(
-            r"^    (dask-scheduler) .*\n    (dask-worker [^#\n]*?) +#.*\n    (report/\S+.*)\n",
-            text,
-            re.M,
-        ).groups()
-        folder = DATA / "readme"
-        folder.mkdir(exist_ok=True)
-        file = folder / "scheduler.json"
-        file.unlink(missing_ok=True)
-        options = {
-            "cwd": folder,
-            "env": {"PATH": "/usr/bin:/bin", "HOME": str(folder)},
-            "stdout": subprocess.DEVNULL,
-            "stderr": subprocess.DEVNULL,
-        }
-        # a port that is free, and only for this machine
-        own = "--host 127.0.0.1 --port 0 --dashboard-address 127.0.0.1:0 --scheduler-file"
-        with contextlib.ExitStack() as stack:
-
-            def start(*command: object) -> None:
-                process = subprocess.Popen([*map(str, command)], **options)
-                stack.callback(process.wait)
-                stack.callback(process.terminate)
-
-            start(*scheduler.split(), *own.split(), file)
-            address = servers.until(
-                "scheduler",
-                lambda: file.exists() and file.stat().st_size and json.loads(file.read_text()),
-            )["address"]
-            start(*worker.replace("tcp://scheduler:8786", address).split())
-            words = use.replace("tcp://scheduler:8786", address).split()[:-1]
-            words[words.index("all.sums")] = str(DATA / "readme.sums")
-            done = run(*words, *FILES[:3], stderr=subprocess.PIPE)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        one = must(PERF, "functions", "report", "--sums", "-", *FILES[:3], stderr=-1)
-        self.assertEqual((DATA / "readme.sums").read_text(), one)
-
-
 class Workers(unittest.TestCase):
     """A scheduler with four workers."""
 
@@ -178,9 +133,6 @@ class Cluster(Workers):
     def setUpClass(cls):
         cls.start(cls.addClassCleanup)
 
-    def test_is_what_one_process_makes(self):
-        self.assert_sums(self.cluster(*FILES))
-
     def test_sums_and_recordings(self):
         half = DATA / "half.sums"
         must(PERF, "functions", "report", "--sums", half, *FILES[::2])
@@ -213,7 +165,6 @@ class Cluster(Workers):
         """Bad files are named, with the host, and not tried again."""
         bad, here = DATA / "bad.data", socket.gethostname()
         bad.write_text("no recording")
-        (DATA / "folder").mkdir(exist_ok=True)
         perf = self.perf('#!/bin/sh\necho "$@" >> calls/all\nexec {perf} "$@"\n')
         self.out.write_text("old")
         done = self.cluster("--perf", perf, *FILES, bad)
@@ -225,12 +176,6 @@ class Cluster(Workers):
             f"{DATA}/missing.data: there is no such file: name a recording or a sums file",
             self.cluster(*FILES, DATA / "missing.data"),
         )
-        self.refused(
-            f"failed to open {DATA}/folder/data: .*", self.cluster(FILES[0], DATA / "folder")
-        )
-        cut = DATA / "cut.data"
-        cut.write_bytes(FILES[0].read_bytes()[:100_000])
-        self.refused(rf"{cut}: .* \(on {here}\)", self.cluster(*FILES, cut))
         for options in (), ("--slice-size", 0.01):
             self.refused(
                 f"{here}: cannot run /nowhere/perf: No such file or directory: "
@@ -273,8 +218,8 @@ class Deaths(Workers):
         self.assertGreater(len(collected), len(FILES))
 
     def test_no_workers(self):
-        for _ in range(4):
-            self.dask.kill()
+        for worker in self.dask.workers:
+            worker.kill()
         start = time.monotonic()
         self.refused(
             r"the scheduler has had no workers for 30 s: dask-worker tcp://\S+ starts one",

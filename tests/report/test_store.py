@@ -94,17 +94,8 @@ class Store(unittest.TestCase):
         at = "--at", day(number)
         return ["--store", self.url, "--build", build(number), "--host", host, *at]
 
-    def put_command(self, host: str, number: int, *options: object) -> list[object]:
-        return [REPORT, *self.place(host, number), *options, path_of(host, number)]
-
-    def put(self, host: str, number: int, *options: object) -> None:
-        self.assertEqual(
-            must(*self.put_command(host, number, *options), stderr=subprocess.STDOUT), ""
-        )
-
-    def fill(self) -> None:
-        for host, number in RECORDED:
-            self.put(host, number)
+    def put(self, host: str, number: int) -> None:
+        must(REPORT, *self.place(host, number), path_of(host, number))
 
     def ask(self, *options: object) -> bytes:
         """The sums file of a range."""
@@ -135,18 +126,11 @@ class Secrets(unittest.TestCase):
             for url in (
                 f"postgresql://user:S3cret@{place}",
                 f"postgresql://{place}?user=x&password=S3cret",
-                f"postgresql://{place}?user=x&sslpassword=S3cret&password=S3cret",
-                f"postgresql://{place}?application_name=x&user=x&password=S3cret&connect_timeout=9",
                 f"postgresql://{place}?pass%77ord=S3cret",
-                f"postgresql://{place}?password=S3cret@home",
                 f"postgresql://user:S3%zzcret@{place}",
-                f"postgresql://user:S3/cret@{place}",
                 f"postgresql://user:S3@cret@{place}",
-                f"postgresql://user:S3?cret@{place}",
                 f"postgresql://{place}?password=S3cret%zz",
-                f"postgresql://{place}?user=x&paßword=S3cret",
                 "postgresql://[user:S3cret@127.0.0.1/db",
-                f"postgresql:user:S3cret@{place}",
                 "host=127.0.0.1 dbname=db user=x password=S3cret",
                 "password='S3cret' host=127.0.0.1",
             ):
@@ -171,31 +155,6 @@ class Range(Store):
         table = json.loads(must(PERF, "functions", "report", self.out, "-j"))["functions"]
         self.assertEqual(eventsamples.counts_of(table), true)
 
-    def test_connections(self):
-        """Intervals and hosts need no connections of their own."""
-        self.fill()
-        name = f"profile {self._testMethodName}"
-        ended = f"select sessions from pg_stat_database where datname = '{name}'"
-
-        def made(*options: object) -> int:
-            """The number of connections of a command; the server counts them when they end."""
-            seen = []
-
-            def settled() -> bool:
-                seen.append(self.sql(ended, self.server)[0][0])
-                return len(seen) > 5 and len({*seen[-5:]}) == 1
-
-            servers.until("number of connections", settled)
-            before = seen[-1]
-            seen.clear()
-            must(REPORT, "--from", self.url, *options, stderr=subprocess.DEVNULL)
-            servers.until("number of connections", settled)
-            return seen[-1] - before
-
-        page, text = ("--html", DATA / "timeline.html"), ("--openmetrics", DATA / "store.prom")
-        self.assertEqual(made(*page, "--interval", 86400), made(*page, "--interval", 30 * 86400))
-        self.assertEqual(made(*text), made(*text, "--host", "host1", "--build", "v1"))
-
     def test_page_tells_no_password(self):
         self.put("host0", 1)
         url = self.url.replace("test@", "test:s3cret@") + "&password=s3cret&connect_timeout=9"
@@ -208,18 +167,7 @@ class Range(Store):
         for _ in "12":
             self.put("host0", 1)
         self.check([("host0", 1)])
-        must(
-            REPORT,
-            "--store",
-            self.url,
-            "--build",
-            "v1",
-            "--host",
-            "host0",
-            "--at",
-            day(1),
-            path_of("host3", 3),
-        )
+        must(REPORT, *self.place("host0", 1), path_of("host3", 3))
         self.check([("host3", 3)])
 
 
@@ -277,21 +225,8 @@ class Trouble(Store):
             "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like"
             " '%perf_functions.sums%'"
         )
-        command = [
-            REPORT,
-            "--store",
-            self.url,
-            "--build",
-            "v1",
-            "--host",
-            "host0",
-            "--at",
-            day(1),
-            path_of("host1", 2),
-        ]
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as child:
+        command = REPORT, *self.place("host0", 1), path_of("host1", 2)
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
             try:
                 servers.until("transaction that waits", lambda: self.sql(waiting))
             finally:
@@ -306,27 +241,11 @@ class Trouble(Store):
         )
         self.put("host0", 1)
         self.refused(
-            (
-                r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to"
-                r" 2026-11-01T\S+"
-            ),
-            "--from",
-            self.url,
-            "--build",
-            "v7",
+            r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to \S+",
+            *("--from", self.url, "--build", "v7"),
         )
-        for time in "yesterday", "9999-12-31T23:59-12:00":
-            self.refused(f"{time}: no time: write .*", "--from", self.url, "--since", time)
-        self.refused(
-            "error: --build: the name is no UTF-8: write it in UTF-8",
-            *("--from", self.url, "--build", "v\udcff"),
-        )
-        for options in (
-            ("--store", self.url),
-            (path_of("host0", 1),),
-            ("--comm", "web"),
-            ("--cluster",),
-        ):
+        self.refused("yesterday: no time: write .*", "--from", self.url, "--since", "yesterday")
+        for options in ("--store", self.url), (path_of("host0", 1),), ("--cluster",):
             self.refused("error: --(store|from) .*", "--from", self.url, *options)
         self.refused("error: --since goes with --from", "--since", day(1), path_of("host0", 1))
 
@@ -343,14 +262,10 @@ class Trouble(Store):
             self.server.replace("test@", "test:secret@").replace("/postgres?", "/none?"),
         )
         self.put("host0", 1)
-        for version, why in (
-            (4, "use a newer one"),
-            (2, "store into a new database, or use an older program"),
-        ):
-            self.sql(f"update perf_functions.version set version = {version}")
-            said = f"the tables in this database are of version {version}, this program knows 3"
-            for arguments in (["--from", self.url], self.put_command("host0", 1)[1:]):
-                self.refused(f"{said}: {why}", *arguments)
+        self.sql("update perf_functions.version set version = 4")
+        said = "the tables in this database are of version 4, this program knows 3: use a newer one"
+        for arguments in (["--from", self.url], [*self.place("host0", 1), path_of("host0", 1)]):
+            self.refused(said, *arguments)
 
     def test_no_server(self):
         """A missing input is reported first, without a question to the database."""
@@ -365,23 +280,6 @@ class Trouble(Store):
             self.refused(
                 "nosuch: there is no such file: name a recording or a sums file", *words, "nosuch"
             )
-
-    def test_recording_from_stdin(self):
-        """Its time is that of the file, or for a pipe the present."""
-        for words, number in (
-            ('"$0" "$@" - < "$path"', 1),
-            ('cat "$path" | "$0" --host pipe "$@" -', 2),
-        ):
-            path = path_of("host0", 1)
-            options = "--store", self.url, "--build", "b"
-            if number == 2:
-                path = DATA / "pipe.sums"
-                must(PERF, "functions", "report", "--sums", path, path_of("host0", 1))
-            must("bash", "-c", words, REPORT, *options, env={"path": str(path)})
-            self.assertEqual(len(self.sql("select id from perf_functions.profile")), number)
-        self.check([("host0", 1), ("host0", 1)])
-        ages = self.sql("select extract(epoch from now() - time) from perf_functions.profile")
-        self.assertLess(min(age for (age,) in ages), 600)
 
     def test_input_that_is_refused_is_not_stored(self):
         bad = DATA / "bad.data"
