@@ -193,22 +193,6 @@ class Operations(unittest.TestCase):
         misses = Counter("L1D-REFILL" in one.events for one in self.found if one.kind[0] == "L")
         self.likely(misses[True], misses.total() / 7, "misses of loads")
 
-    def test_report(self):
-        """perf report has as many samples of each function, and misses, as there are operations."""
-        for itrace, name, event in ("i1i", "instructions", "RETIRED"), (
-            "f",
-            "l1d-miss",
-            "L1D-REFILL",
-        ):
-            options = f"--stdio --itrace={itrace} -F sample,sym --comm operations".split()
-            text = must(PERF, "report", "-i", OUT / "known.data", "--symfs", OUT / "root", *options)
-            part = next(part for part in text.split("# Samples:") if f" of event '{name}'" in part)
-            counts = Counter[str]()
-            for count, label in re.findall(r"^ +(\d+) +\[\.\] (\w+)", part, re.M):
-                counts[self.function(self.at[label])] += int(count)
-            found = [one.pc for one in self.found if event in one.events]
-            self.assertEqual(counts, Counter(map(self.function, found)))
-
     def test_filters(self):
         """Each leaves the operations that it is for, and no fewer."""
         for name, matches in FILTERS.items():

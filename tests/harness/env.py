@@ -64,17 +64,8 @@ def vm(
 ) -> subprocess.CompletedProcess:
     """Runs a command in an emulated machine; share is its /share and working directory."""
     share = share or CHECK / "share"
-    return run(
-        TOP / "scripts/vm.py",
-        "--arch",
-        arch,
-        "--timeout",
-        timeout,
-        "--share",
-        share,
-        *options,
-        command,
-    )
+    settings = "--arch", arch, "--timeout", timeout, "--share", share
+    return run(TOP / "scripts/vm.py", *settings, *options, command)
 
 
 def machine(arch: str, key: str) -> str:
@@ -92,40 +83,11 @@ def in_guest(command: str, *options: object, **more) -> str:
     return done.stdout
 
 
-def script(recording: Path, *options: str, arch: str = ARCH) -> subprocess.CompletedProcess:
-    """generate-function-metrics.py on a recording of an emulated machine."""
-    return run(
-        PERF,
-        "script",
-        "-i",
-        recording,
-        "--symfs",
-        BUILD / "root" / arch,
-        "--kallsyms",
-        BUILD / "kernel" / arch / "System.map",
-        "-s",
-        SCRIPT,
-        "--",
-        *options,
-        stderr=subprocess.PIPE,
-    )
-
-
-def native(recording: Path, *options: object, arch: str = ARCH) -> subprocess.CompletedProcess:
-    """perf functions report on a recording of an emulated machine."""
-    return run(
-        PERF,
-        "functions",
-        "report",
-        "-i",
-        recording,
-        "--symfs",
-        BUILD / "root" / arch,
-        "--kallsyms",
-        BUILD / "kernel" / arch / "System.map",
-        *options,
-        stderr=subprocess.PIPE,
-    )
+def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
+    """perf functions report on a recording of the emulated machine."""
+    kernel = BUILD / "kernel" / ARCH / "System.map"
+    place = "-i", recording, "--symfs", BUILD / "root" / ARCH, "--kallsyms", kernel
+    return run(PERF, "functions", "report", *place, *options, stderr=subprocess.PIPE)
 
 
 def words(table: str) -> list[list[str]]:
