@@ -39,14 +39,14 @@ class Browser:
         self.driver.quit()
         self.profile.cleanup()
 
-    def window(self, width: int = 1200, height: int = 800, mobile: bool = False) -> None:
-        """Sets the size of the page, on a phone's screen or another."""
+    def window(self, width: int = 1200, height: int = 800) -> None:
+        """Sets the size of the page."""
         self.cdp(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
-            deviceScaleFactor=2 if mobile else 1,
-            mobile=mobile,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def cdp(self, command: str, **parameters: Any) -> Any:

@@ -123,24 +123,23 @@ class Case(unittest.TestCase):
             panel,
         )
 
-    def names(self, panel: str = "table") -> list[str]:
-        return [row[0] for row in self.cells(panel)]
+    def names(self) -> list[str]:
+        return [row[0] for row in self.cells()]
 
-    def header(self, name: str, panel: str = "table"):
+    def header(self, name: str):
         return next(
             button
-            for button in self.browser.all(f"#{panel} thead button")
+            for button in self.browser.all("#table thead button")
             if button.text.rstrip("▲▼") == name
         )
 
-    def sorted_rows(self, name: str, up: bool, table: reports.Table | None = None) -> list[str]:
+    def sorted_rows(self, name: str, up: bool) -> list[str]:
         """The expected order: undefined values last, equal ones as in perf's table."""
-        rows = (table or self.table)["functions"]
+        rows = self.table["functions"]
         known = [row for row in rows if row["metrics"][name] is not None]
         known.sort(key=lambda row: row["metrics"][name]["value"] * (1 if up else -1))
-        return [
-            row["symbol"] for row in known + [row for row in rows if row["metrics"][name] is None]
-        ]
+        unknown = [row for row in rows if row["metrics"][name] is None]
+        return [row["symbol"] for row in known + unknown]
 
     def focus(self, what: str):
         """A property of the focused element."""
@@ -151,27 +150,6 @@ class Case(unittest.TestCase):
         return self.browser.run(
             "return document.activeElement.parentElement.firstChild.textContent"
         )
-
-    def frames(self) -> dict[str, dict]:
-        """The frames of the flame graph by name, depth and place, after animations have ended."""
-        WebDriverWait(self.browser.driver, 30).until(
-            lambda _driver: self.browser.run(
-                "return ![...document.querySelectorAll('#flame .chart svg *')].some(element =>"
-                " element.__transition)"
-            )
-        )
-        rows = self.browser.run(
-            """return [...document.querySelectorAll('#flame g.frame')].map(g => [
-            g.getAttribute('name'),
-            g.ariaLabel ?? g.getAttribute('aria-label'), Number(g.getAttribute('aria-level')) - 1,
-            g.querySelector('rect').getBoundingClientRect().width,
-            g.querySelector('rect').getBoundingClientRect().left,
-            g.querySelector('rect').getAttribute('fill')])"""
-        )
-        return {
-            (name, depth, round(left)): {"says": says, "width": width, "fill": fill}
-            for name, says, depth, width, left, fill in rows
-        }
 
 
 def setUpModule() -> None:
@@ -374,28 +352,36 @@ class Flames(Case):
                 sums[frames[:depth]] = [a + b for a, b in zip(one, numbers)]
         return sums
 
+    def frames(self) -> list[tuple[str, int, float]]:
+        """The label, depth and width of each frame, after animations have ended."""
+        WebDriverWait(self.browser.driver, 30).until(
+            lambda _driver: self.browser.run(
+                "return ![...document.querySelectorAll('#flame .chart svg *')].some(element =>"
+                " element.__transition)"
+            )
+        )
+        rows = self.browser.run(
+            """return [...document.querySelectorAll('#flame g.frame')].map(g => [
+            g.getAttribute('aria-label'), Number(g.getAttribute('aria-level')) - 1,
+            g.querySelector('rect').getBoundingClientRect().width])"""
+        )
+        return sorted((label, depth, width) for label, depth, width in rows)
+
     def check(self, event: str, place: int) -> None:
         """The frames are as wide as an event, which is at this place of CHAINS."""
-        frames = self.frames()
-        expected = {chain: one for chain, one in self.inclusive().items() if one[place]}
         width = self.browser.run("return document.querySelector('#flame .chart').clientWidth")
-        self.assertEqual(
-            sorted((name, depth) for name, depth, _ in frames),
-            sorted((chain[-1] if chain else "all", len(chain)) for chain in expected),
-        )
-        wanted = []
-        for chain, numbers in expected.items():
-            share = numbers[place] / expected[()][place]
+        wanted, sums = [], self.inclusive()
+        for chain, numbers in sums.items():
+            if not numbers[place]:
+                continue
+            share = numbers[place] / sums[()][place]
             cpi = f"{numbers[1] / numbers[2]:.1f}" if numbers[2] else "–"
-            says = (
+            label = (
                 f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the {event};"
                 f" {numbers[place]:_} {event.split('-')[-1]}; {numbers[0]} windows; CPI {cpi}"
             )
-            wanted.append((says.replace("_", "\u202f"), len(chain), share * width))
-        seen = sorted(
-            (frame["says"], depth, frame["width"]) for (_, depth, _), frame in frames.items()
-        )
-        for one, true in zip(seen, sorted(wanted)):
+            wanted.append((label.replace("_", "\u202f"), len(chain), share * width))
+        for one, true in zip(self.frames(), sorted(wanted), strict=True):
             self.assertTrue(one[0].startswith(true[0]), (one, true))
             self.assertEqual(one[1], true[1])
             self.assertAlmostEqual(one[2], true[2], delta=0.1)
