@@ -7,7 +7,6 @@ hosts see only one of them.
 """
 
 import random
-import struct
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +17,6 @@ from tests.harness.env import PERF, must
 EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
 # sums of squares are whole numbers of less than 2^53, which doubles add up without an error
 LONG, WINDOW, CPUS, BASE, SPACE = 99700, 300, 4, 0x10000000, 64
-SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 
 
 def library(path: Path, number: int = 40) -> list[str]:
@@ -69,10 +67,9 @@ class Host:
         ]
         self.lost = self.throttled = 0
 
-    def write(self, path: Path, samples: int, pid: int = 1000) -> None:
+    def write(self, path: Path, samples: int) -> None:
         """Makes the recording; samples are those of the group."""
-        # pylint: disable=too-many-locals
-        rand, clock = self.random.random, 10**9
+        rand, clock, pid = self.random.random, 10**9, 1000
         writer = pw.Writer([self.group])
         for cpu in range(CPUS):
             writer.comm(pw.Where(clock, pid, pid + cpu, cpu), "program")
@@ -102,27 +99,13 @@ class Host:
             clock += 1
             opened[cpu], seen[cpu] = place, True
             now = values[cpu] = [value + count for value, count in zip(values[cpu], counts)]
-            writer.records.append(
-                SAMPLE.pack(
-                    pw.SAMPLE,
-                    pw.MISC_USER | pw.MISC_EXACT_IP,  # no entry is near
-                    SAMPLE.size,
-                    100 + cpu,
-                    BASE + self.starts[place] + int(rand() * SPACE),
-                    pid,
-                    pid + cpu,
-                    clock,
-                    cpu,
-                    0,
-                    counts[0],
-                    3,
-                    now[0],
-                    100 + cpu,
-                    now[1],
-                    150 + cpu,
-                    now[2],
-                    110 + cpu,
-                )
+            writer.sample(
+                self.group[0],
+                pw.Where(clock, pid, pid + cpu, cpu),
+                BASE + self.starts[place] + int(rand() * SPACE),
+                counts[0],
+                [(event.ids[cpu], value) for event, value in zip(self.group, now)],
+                misc=pw.MISC_USER | pw.MISC_EXACT_IP,  # no entry is near
             )
             if number % 1000 == 999:
                 writer.finished_round()

@@ -22,7 +22,7 @@ MINUTES = 1
 
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"
-HOSTS, SAMPLES, LARGE = (200, 50_000, 1_000_000) if SLOW else (20, 2000, 40_000)
+HOSTS, SAMPLES, LARGE = (200, 10_000, 1_000_000) if SLOW else (20, 2000, 40_000)
 # a perf that stops when it first gets a recording and when it first adds up; it names its caller
 STOPPING = """#!/bin/sh
 echo "$@" >> calls/all
