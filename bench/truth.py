@@ -209,7 +209,8 @@ def certainty(
     most, name = marked_part
     return [
         (
-            f"at least {100 * least:.0f} % of the intervals of values that are not weak contain the truth",
+            f"at least {100 * least:.0f} % of the values that are not weak have the truth in their "
+            "interval",
             f"{right} of {number - marked}, {100 * covered:.0f} %",
             covered >= least,
         ),
