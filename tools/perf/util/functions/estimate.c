@@ -23,18 +23,10 @@
 /* The half of the width of an interval, relative to the value. */
 #define ROUGH		0.25
 #define WIDE		0.5
-/* If more of a branch event's samples may belong to other functions, it is weak. */
-#define MOST_MOVED	0.25
 /* How late samples are where no windows tell, in cycles. */
 #define USUAL_LATE	10
-/* Cycles of an instruction near an entry. */
-#define CYCLES_NEAR	4
-/* The parts of the moved events that change a value: of time, of other events, and of branches. */
-#define MOVED_OF_TIME	0.25
+/* The part of the events in the delay that a value has lost or gained. */
 #define MOVED_BY_DELAY	0.5
-#define MOVED_BY_BRANCH	1
-/* A function that is left less often in the delay of a sample has its own near its entry. */
-#define SELDOM_LEFT	0.01
 /* A million rows with 60 columns have as many values, of 4 GB. */
 #define MOST_VALUES	60000000
 /* More than all metrics of a CPU need; a crafted sums file has more. */
@@ -410,8 +402,8 @@ struct context {
 	const struct fn_source *per_source;	/* of what it is divided by */
 	const char *link;		/* of a rate of several sets */
 	bool is_apart;			/* they have no event in common */
-	/* Of the event and its divisor; of that alone; of the event that measures time. */
-	struct places own, per, time;
+	/* Of the event and its divisor; of that alone; of the event that measures time, or work. */
+	struct places own, per, time, work;
 	/* Of estimates by the leader: of the event, and of what it is divided by. */
 	struct places even, led, even_per, led_per;
 	struct pool all, all_per;	/* of all rows */
@@ -625,26 +617,17 @@ const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row
 
 /*
  * Skid: samples of an imprecise event are late, so some that are close to an entry or a return site
- * belong to the function before, and as many of this one are in the functions behind it. How late,
- * and how often a function is left, windows tell; or else its samples of time close to its entry.
+ * belong to the function before, and some of this one are in the functions behind it: a part of all
+ * that are so close, as large as the function's part of the instructions there (or of time, without
+ * late instructions). How late, and how often a function is left, windows tell; or else its samples
+ * of time close to its entry.
  */
 struct skid {
 	double late;		/* in cycles */
 	double exits;		/* per cycle */
 	double time;		/* the samples of the event that measures time */
-	double at_entry;	/* their part exactly at an entry */
+	double part;		/* of what is executed close to entries in all functions */
 };
-
-/* Bins of distances up to some instructions. */
-static unsigned int bins_of(double instructions)
-{
-	static const u8 last[FN_NR_BINS] = { 0, 1, 2, 4, 8 };
-	unsigned int nr = 1;
-
-	while (nr < FN_NR_BINS && last[nr - 1] < instructions)
-		nr++;
-	return nr;
-}
 
 /* The part of an event that was sampled close to an entry. */
 static double near(const struct places *places, const struct fn_row *row, bool is_per,
@@ -666,17 +649,19 @@ static double near(const struct places *places, const struct fn_row *row, bool i
 static bool find_skid(const struct context *context, const struct fn_row *row, struct skid *skid)
 {
 	struct pool own;
+	double all;
 
 	*skid = (struct skid){ .late = USUAL_LATE };
 	if (!context->is_late || !row || !context->time.nr)
 		return false;
 	own = pool_at(&context->time, row);
 	skid->time = own.y;
-	skid->at_entry = own.y > 0 ? near(&context->time, row, false, 1) / own.y : 0;
+	all = near(&context->work, NULL, /*is_per=*/false, FN_NR_BINS);
+	skid->part = all > 0 ? near(&context->work, row, false, FN_NR_BINS) / all : 0;
 	skid->exits = fn_windows__exits(context->table, row, &skid->late);
 	if (isnan(skid->exits))
 		skid->exits = own.y > 0 ?
-			      near(&context->time, row, false, bins_of(4)) / own.y / 10 : 0;
+			      near(&context->time, row, /*is_per=*/false, 4) / own.y / 10 : 0;
 	return true;
 }
 
@@ -701,21 +686,21 @@ static bool is_misplaced(const struct fn_table *table, const struct fn_source *s
 	return !fn_event__is_time(event) && is_late(table, source, event);
 }
 
-static void widen(struct fn_value *value, double moved)
+static void widen(struct fn_value *value, double below, double above)
 {
-	if (!isfinite(moved))
+	if (!isfinite(below) || !isfinite(above))
 		return;
-	value->low = fmax(value->value - hypot(value->value - value->low, moved), 0);
-	value->high = value->value + hypot(value->high - value->value, moved);
+	value->low = fmax(value->value - hypot(value->value - value->low, below), 0);
+	value->high = value->value + hypot(value->high - value->value, above);
 }
 
 /* The interval also holds what the samples that are not close to an entry say. */
 static const char *join_deep(const struct context *context, const struct fn_row *row,
-			     struct fn_value *value, struct pool own, unsigned int nr_bins)
+			     struct fn_value *value, struct pool own)
 {
 	const struct fn_column *column = context->column;
-	const double y = own.y - near(&context->own, row, /*is_per=*/false, nr_bins);
-	const double x = own.x - near(&context->own, row, /*is_per=*/true, nr_bins);
+	const double y = own.y - near(&context->own, row, /*is_per=*/false, FN_NR_BINS);
+	const double x = own.x - near(&context->own, row, /*is_per=*/true, FN_NR_BINS);
 	struct fn_pair pair = { .scale = column->scale, .per = x };
 	struct fn_value deep = *value;
 
@@ -740,45 +725,32 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 {
 	const struct fn_column *column = context->column;
 	const bool is_share = fn_column__is_share(column);
-	const bool is_branch = fn_event__is_branch(column->event);
+	/* A constant delay moves every boundary of time alike, and both sides of a rate. */
+	const unsigned int nr_bins = fn_event__is_time(column->event) ? 1 : FN_NR_BINS;
+	const struct places *places = is_share ? &context->even : &context->own;
 	const char *doubt = NULL;
-	double instructions, left, moved;
+	double unit, left, moved;
 	struct skid skid;
 	struct pool own;
 
 	if (!fn_value__has_interval(value) || !find_skid(context, row, &skid))
 		return NULL;
-	own = pool_at(is_share ? &context->even : &context->own, row);
+	own = pool_at(places, row);
+	unit = own.y > 0 ? value->value / own.y :
+			   column->scale / (is_share ? context->all.y : own.x);
 	left = skid.exits * skid.late;
-	instructions = fmin(round(skid.late / CYCLES_NEAR), 8);
-	if (is_branch)
-		instructions = fmax(instructions, 4);
-	if (fn_event__is_time(column->event)) {
-		/* A constant delay moves every boundary alike, and most of both sides of a rate. */
-		moved = MOVED_OF_TIME * left * value->value;
-		/* Of operations only the cycles are late, as in a share. */
-		widen(value, is_share || context->per_source != context->source ?
-			     hypot(moved, value->value * skid.at_entry) : moved);
-		goto join;
-	}
 	moved = MOVED_BY_DELAY * left * value->value;
-	if (!value->value) {
-		moved = is_share ? column->scale * skid.time / context->all_time : whole->value;
-		if (left < SELDOM_LEFT)
-			moved *= MOVED_BY_DELAY * left;
-	}
-	if (is_branch) {
-		/* A mispredicted call, for one, is sampled in the callee. */
-		moved = fmax(moved, MOVED_BY_BRANCH * skid.exits * skid.time * column->scale /
-				    (is_share ? context->all.y : own.x));
-		if (near(is_share ? &context->even : &context->own, row, /*is_per=*/false,
-			 bins_of(4)) > MOST_MOVED * own.y)
-			doubt = "skid";
-	}
-	widen(value, moved);
-join:
-	if (!is_share && own.nr_sets && !context->is_apart && !context->link && left > SELDOM_LEFT)
-		doubt = join_deep(context, row, value, own, bins_of(instructions)) ?: doubt;
+	/* If half of the time is elsewhere, there may be as much as in all functions. */
+	if (!value->value)
+		moved = fmin(2 * left, 1) * (is_share ? column->scale * skid.time /
+						       context->all_time : whole->value);
+	/* A mispredicted call, for one, is sampled in the callee. */
+	if (fn_event__is_branch(column->event))
+		moved = fmax(moved, skid.exits * skid.time * unit);
+	widen(value, hypot(moved, unit * near(places, row, /*is_per=*/false, nr_bins)),
+	      hypot(moved, unit * skid.part * near(places, NULL, /*is_per=*/false, nr_bins)));
+	if (!is_share && own.nr_sets && !context->is_apart && !context->link)
+		doubt = join_deep(context, row, value, own);
 	cap_percentage(column, value);
 	return doubt;
 }
@@ -898,7 +870,7 @@ static void begin_rate(struct context *context)
 static void begin_column(struct context *context, const struct fn_table *table,
 			 const struct fn_column *column, const struct fn_source *source)
 {
-	static const char *const clocks[] = { "cycles", "cpu-clock", "task-clock" };
+	static const char *const events[] = { "instructions", "cycles", "cpu-clock", "task-clock" };
 
 	*context = (struct context){
 		.table = table, .column = column, .source = source,
@@ -915,16 +887,20 @@ static void begin_column(struct context *context, const struct fn_table *table,
 			    context->per_source != source ||
 			    is_misplaced(table, source, column->event) ||
 			    is_misplaced(table, source, column->per));
-	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(clocks) && !context->time.nr; i++)
-		context->time = find_places(table, source, clocks[i], clocks[i]);
+	for (size_t i = 0; context->is_late && i < ARRAY_SIZE(events); i++) {
+		if (!context->work.nr && is_late(table, source, events[i]))
+			context->work = find_places(table, source, events[i], events[i]);
+		if (!context->time.nr && i > 0)
+			context->time = find_places(table, source, events[i], events[i]);
+	}
 	context->all_time = pool_at(&context->time, NULL).y;
 }
 
 static void end_column(struct context *context)
 {
 	struct places *all[] = {
-		&context->own, &context->per, &context->time, &context->even, &context->led,
-		&context->even_per, &context->led_per,
+		&context->own, &context->per, &context->time, &context->work, &context->even,
+		&context->led, &context->even_per, &context->led_per,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
