@@ -81,24 +81,15 @@ class Run:
                         self.samples.append((event, place, period))
                 now += cycles
 
-    def write(
-        self, path: Path, libraries: Libraries, size: int = 1, chains: bool = False, cpuid: str = ""
-    ) -> None:
-        """A recording of the samples, at functions of the libraries.
-
-        size: of how many events each group is; chains: a sample has the last few functions as its
-        callers.
-        """
-        kinds = KINDS | pw.CALLCHAIN * chains
+    def write(self, path: Path, libraries: Libraries, size: int = 1) -> None:
+        """A recording of the samples, at functions of the libraries, in groups of this size."""
         events = [
-            pw.Event(name, 0, CONFIGS[name], [1 + at], 4000, sample_type=kinds)
+            pw.Event(name, 0, CONFIGS[name], [1 + at], 4000, sample_type=KINDS)
             for at, name in enumerate(EVENTS)
         ]
         for event in events:
             event.flags |= pw.FLAG_FREQ
-        writer = pw.Writer(
-            [events[at : at + size] for at in range(0, len(events), size)], cpuid=cpuid
-        )
+        writer = pw.Writer([events[at : at + size] for at in range(0, len(events), size)])
         writer.comm(pw.Where(1, 10, 10), "prog")
         for library, base in LOADED.items():
             writer.mmap2(pw.Where(2, 10, 10), base, 0x10000, str(libraries.path(library)))
@@ -110,7 +101,6 @@ class Run:
                 addresses[place],
                 period,
                 [],
-                [addresses[other] for _, other, _ in self.samples[max(number - 3, 0) : number]],
                 number=1 + event,
             )
         writer.write(path)

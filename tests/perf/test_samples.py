@@ -5,7 +5,6 @@ perf script is a second reader of the sums. A simulated program, whose counts ar
 tells whether shares, rates and intervals are true.
 """
 
-import itertools
 import math
 import random
 import unittest
@@ -19,7 +18,6 @@ from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, must, run
 from tests.harness.eventsamples import CONFIGS, EVENTS, KINDS, Clock, Function, Run, named_once
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
-from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries
 from tests.harness.tables import flat
 
@@ -121,49 +119,6 @@ class Reading(Sums):
                 }
                 self.assertEqual(counts, {key: total for key, (total, _) in expected.items()})
 
-    def test_adding_up(self):
-        """Of sums files, of spans of time, and of rows."""
-        _, done = self.run_program(5, True, 100)
-        path, file = DATA / "whole.data", DATA / "whole.sums"
-        done.write(path, self.libraries)
-        whole = sums(path)
-        must(PERF, "functions", "report", path, "--sums", file)
-        self.assertEqual(sums(file), whole)
-        twice = {key: (2 * total, 2 * square) for key, (total, square) in whole.items()}
-        self.assertEqual(sums(file, path), twice)
-        parts: Counter = Counter()
-        middle = 1000 * (10 + len(done.samples) // 2) / 1e9
-        for time in f",{middle:.9f}", f"{middle + 1e-9:.9f},":
-            part = sums(path, "--time", time)
-            self.assertNotEqual(part, whole)
-            parts.update({key: total for key, (total, _) in part.items()})
-        self.assertEqual(parts, {key: total for key, (total, _) in whole.items()})
-        by: Counter = Counter()
-        for (_, event), (total, _) in whole.items():
-            by[event] += total
-        comms = sums(path, "--by", "comm")
-        self.assertEqual({event: total for (_, event), (total, _) in comms.items()}, by)
-
-    def test_children(self):
-        """A sample counts once for each function of its chain."""
-        _, done = self.run_program(6, False, 50)
-        path = DATA / "children.data"
-        done.write(path, self.libraries, chains=True)
-        expected: Counter = Counter()
-        for at, (event, _, period) in enumerate(done.samples):
-            for place in {one for _, one, _ in done.samples[max(at - 3, 0) : at + 1]}:
-                expected[self.names[place], EVENTS[event]] += period
-        rows = report(path, "--children")["functions"]
-        found: Counter = Counter()
-        for row in rows:
-            for event, own in row["events"].items():
-                found[row["symbol"], event] += own["count"]
-        root = next(row for row in rows if row["symbol"] == "[all]")
-        self.assertEqual(root["metrics"]["%CY"], 100)
-        for event in EVENTS:
-            del found["[all]", event]
-        self.assertEqual(found, expected)
-
     def test_choice(self):
         """Windows and samples of one recording, each by itself."""
         recording = Interrupted()
@@ -174,7 +129,8 @@ class Reading(Sums):
                 recording.window(0x1000, interrupted=True)
         for _ in range(50):
             recording.member(0x1000)
-        path = recording.write(DATA / "choice.data")
+        path, sums_file = recording.write(DATA / "choice.data"), DATA / "choice.sums"
+        must(PERF, "functions", "report", path, "--sums", sums_file)
         for source, rows in (
             ("windows", {0x1000: 100}),
             ("samples", {0x1000: 1 + 2 * 125 + 50, 0x2000: 100 + 25}),
@@ -182,24 +138,14 @@ class Reading(Sums):
             found = report(path, "--source", source)["functions"]
             seen = {row["address"]: row["observations"].get(source, 0) for row in found}
             self.assertEqual(seen, rows)
-            file = DATA / f"{source}.sums"
-            must(PERF, "functions", "report", path, "--source", source, "--sums", file)
-            self.assertEqual(report(file)["functions"], found)
-            both = DATA / "both.sums"
-            must(PERF, "functions", "report", path, "--sums", both)
-            self.assertEqual(report(both, "--source", source)["functions"], found)
+            self.assertEqual(report(sums_file, "--source", source)["functions"], found)
         # 125 long periods and 125 windows, and the one that opens the stream
         cycles = 126 * LONG + 125 * WINDOW
         best = report(path)["functions"]
         metrics = {row["address"]: row["metrics"] for row in best}
         self.assertEqual(metrics[0x1000]["%CY"], 100)
         self.assertAlmostEqual(metrics[0x2000]["%I"], 100 * 125 / 175)
-        self.assertNotIn("DIS", metrics[0x1000])
         self.assertEqual(best[0]["events"]["cycles"]["count"], cycles)
-        text = must(PERF, "functions", "report", path, stderr=-1)
-        self.assertIn("\n# source: event samples\n", text)
-        windows = must(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
-        self.assertIn("\n# source: windows\n", windows)
 
 
 class Interrupted(Recording):
@@ -423,62 +369,6 @@ class Truth(Sums):
 class Mixed(unittest.TestCase):
     """Inputs of which only some have windows, or event samples. Each has two functions."""
 
-    def sums(self, name: str, sources: str, cpi: float, number: int = 2000) -> Path:
-        """A sums file. With both sources, the samples of the leader tell the windows' shares."""
-        functions = ("cold", 1.5), ("hot", cpi)
-        windows = {
-            name: [(300, round(300 / value) + at % 2) for at in range(number)]
-            for name, value in functions
-        }
-        samples = {
-            "cycles": {name: [20000] * number for name, _ in functions},
-            "instructions": {name: [20000] * round(number / value) for name, value in functions},
-        }
-        even = 1 + ("windows" in sources)
-        text = sumsfile.HEAD
-        if "windows" in sources:
-            text += sumsfile.window_set(
-                ("cycles", "instructions"), windows, even=2 * ("samples" in sources)
-            )
-        if "samples" in sources:
-            text += sumsfile.sample_set(samples, even=even)
-        path = DATA / f"{name}.sums"
-        path.write_text(f"{text}end\n")
-        return path
-
-    def check_limit(
-        self, sources: tuple[str, str], limit: str, status: int, message: str, *options: object
-    ) -> None:
-        """hot becomes four times as slow; the sources are those of both sides."""
-        before, after = (
-            self.sums(side, source, cpi)
-            for side, source, cpi in zip(("before", "after"), sources, (1.5, 6))
-        )
-        done = run(
-            *(PERF, "functions", "report", "--diff", before, after, "--single-run"),
-            *("--fail-on", limit, *options),
-            stderr=-1,
-        )
-        with self.subTest(sources=sources, options=options):
-            self.assertEqual(done.returncode, status)
-            self.assertIn(message, done.stderr)
-            if status == 255:
-                self.assertEqual(done.stdout, "")
-                self.assertEqual(len(done.stderr.splitlines()), 1)
-
-    def test_limit(self):
-        """A function that became slower never passes because the sides cannot be compared."""
-        both = "windows samples"
-        for sources in itertools.product(("windows", "samples", both), repeat=2):
-            used = [source.split()[-1] for source in sources]
-            if used[0] == used[1]:
-                self.check_limit(sources, "CPI>5%", 2, "CPI of hot from 1.5")
-            else:
-                message = "its values come from other sources before than after: record both alike"
-                self.check_limit(sources, "CPI>5%", 255, f"--fail-on CPI>5%: {message}")
-        for source in both.split():
-            self.check_limit((source, both), "CPI>5%", 2, "CPI of hot", "--source", source)
-
     def test_order_of_events(self):
         """Recordings of the same events add up, whichever event samples first."""
         kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
@@ -496,6 +386,44 @@ class Mixed(unittest.TestCase):
             (row,) = report(*inputs)["functions"]
             self.assertEqual((row["observations"]["samples"], row["metrics"]["CPI"]), (80, 1))
 
+    def sums(self, name: str, sources: str, cpi: float, number: int = 2000) -> Path:
+        """A sums file. With both sources, the samples of the leader tell the windows' shares."""
+        functions = ("cold", 1.5), ("hot", cpi)
+        windows = {
+            name: [(300, round(300 / value) + at % 2) for at in range(number)]
+            for name, value in functions
+        }
+        samples = {
+            "cycles": {name: [20000] * number for name, _ in functions},
+            "instructions": {name: [20000] * round(number / value) for name, value in functions},
+        }
+        text, even = sumsfile.HEAD, sources == "windows samples"
+        if "windows" in sources:
+            text += sumsfile.window_set(("cycles", "instructions"), windows, even=2 * even)
+        if "samples" in sources:
+            text += sumsfile.sample_set(samples, even=1 + even)
+        path = DATA / f"{name}.sums"
+        path.write_text(f"{text}end\n")
+        return path
+
+    def test_limit(self):
+        """A function that became slower never passes because the sides cannot be compared."""
+        for before, after, source, status, message in (
+            ("windows", "samples", "best", 255, "its values come from other sources before than"),
+            ("windows samples", "windows", "best", 255, "record both alike"),
+            ("windows samples", "windows", "windows", 2, "CPI of hot"),
+            ("samples", "windows samples", "best", 2, "CPI of hot from 1.5"),
+        ):
+            sides = self.sums("before", before, 1.5), self.sums("after", after, 6)
+            done = run(
+                *(PERF, "functions", "report", "--diff", *sides, "--single-run"),
+                *("--fail-on", "CPI>5%", "--source", source),
+                stderr=-1,
+            )
+            with self.subTest(before=before, after=after, source=source):
+                self.assertEqual(done.returncode, status)
+                self.assertIn(message, done.stderr)
+
     def test_adding_up(self):
         """Values of a source are those of the inputs that have it, and a message says so."""
         recording, windows = Interrupted(), Windows()
@@ -506,46 +434,11 @@ class Mixed(unittest.TestCase):
             windows.sample(0x1000, WINDOW, WINDOW // 2)
         both, plain = recording.write(DATA / "all.data"), windows.write(DATA / "windows.data")
         (alone,) = report(both)["functions"]
-        leave_out = "perf functions: only some inputs have event samples, so values that come from"
-        for files in (both, plain), (plain, both):
-            (row,) = report(*files)["functions"]
-            self.assertEqual(row["metrics"]["CPI"], alone["metrics"]["CPI"])
-            for form in (), ("-j",), ("--sums", "-"):
-                done = run(PERF, "functions", "report", *form, *files, stderr=-1)
-                self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
-            done = run(REPORT, "--sums", DATA / "both.sums", *files, stderr=-1)
-            done = run(PERF, "functions", "report", DATA / "both.sums", stderr=-1)
-            self.assertEqual(done.stderr.count(leave_out), 1, done.stderr)
-            done = run(PERF, "functions", "report", "-j", "--source=windows", *files, stderr=-1)
-            self.assertNotIn("only some inputs", done.stderr)
+        for files, told in ((both, plain), 1), ((plain, both), 1), ((both, both), 0):
+            done = run(PERF, "functions", "report", "-j", *files, stderr=-1)
             (row,) = flat(done.stdout)["functions"]
-            # half of the windows have 3 cycles per instruction, the others 2
-            self.assertAlmostEqual(row["metrics"]["CPI"], 2 / (1 / 3 + 1 / 2))
-        for files in (both,), (both, both), (plain, plain):
-            done = run(PERF, "functions", "report", *files, stderr=-1)
-            self.assertNotIn("only some inputs", done.stderr)
-        done = run(PERF, "functions", "report", "--diff", both, both, stderr=-1)
-        self.assertNotIn("only some inputs", done.stderr)
-        sides = "--before", both, "--after", both, plain
-        done = run(PERF, "functions", "report", *sides, stderr=-1)
-        self.assertIn("perf functions: after: only some inputs have event samples", done.stderr)
-
-
-class Record(unittest.TestCase):
-    def test_this_machine(self):
-        """What perf record of this computer writes without options, with events of the clock."""
-        path = DATA / "own.data"
-        done = run(
-            *(PERF, "record", "-q", "-F", 3999, "-o", path),
-            *("-e", "cpu-clock:u", "-e", "task-clock:u", "-e", "page-faults:u"),
-            *("--", PERF, "test", "-w", "thloop"),
-        )
-        if done.returncode:
-            self.skipTest(f"perf record does not work here: {done.stdout.strip()[-200:]}")
-        found = sums(path)
-        expected = second_reader(path)
-        self.assertEqual(
-            sum(total for total, _ in found.values()), sum(total for total, _ in expected.values())
-        )
-        key = "test_loop", "cpu-clock:u"
-        self.assertEqual(found["test_loop", "cpu-clock"], expected[key])
+            self.assertEqual(row["metrics"]["CPI"], alone["metrics"]["CPI"])
+            self.assertEqual(done.stderr.count("only some inputs have event samples"), told)
+        (row,) = report("--source=windows", both, plain)["functions"]
+        # half of the windows have 3 cycles per instruction, the others 2
+        self.assertAlmostEqual(row["metrics"]["CPI"], 2 / (1 / 3 + 1 / 2))
