@@ -320,7 +320,7 @@ class Filters(unittest.TestCase):
             with self.subTest(name):
                 path = recording(name, self.stacks, **options)
                 self.assertNotIn("CPI", rows(path)["quick"])
-                self.assertIn("no cycles with records of all", said(path, "--source", "branches"))
+                self.assertRegex(said(path, "--source", "branches"), "no (cycles|branch records)")
 
     def test_rows_and_filters(self):
         path = recording("filters", self.stacks)
@@ -361,7 +361,7 @@ class Hostile(unittest.TestCase):
 
     def test_without_cycles(self):
         text = self.check("nocycles", [loop(QUICK, 10, 0)] * 30)
-        self.assertIn("branch records without cycles", text)
+        self.assertIn("they have no cycles", text)
         self.assertAlmostEqual(rows(DATA / "nocycles.data")["quick"]["%CY"], 100)
         self.assertNotIn("CPI", rows(DATA / "nocycles.data")["quick"])
 

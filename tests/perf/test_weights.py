@@ -6,7 +6,6 @@ compare if all was counted. Events that took turns on the counters are scaled.
 """
 
 import random
-import re
 import subprocess
 import unittest
 from collections import Counter
@@ -112,16 +111,6 @@ class Paths(unittest.TestCase):
         for inputs in paths, files, (files[0], paths[1]):
             self.check(slow + fast, *inputs)
         self.assertNotIn("period", report(*paths).stderr)
-        # alone, the period of a recording says nothing
-        for path, file in zip(paths, files):
-            self.assertEqual(table(file), table(path))
-            other = self.recording("other", [(f, n, 123_456_789) for f, n, _ in fast], flags)
-        for address, row in table(other).items():
-            same = table(paths[1])[address]
-            self.assertEqual(row["weak"], same["weak"])
-            for name, pair in row["intervals"].items():
-                for one, two in zip(pair or (), same["intervals"][name] or ()):
-                    self.assertAlmostEqual(one, two, delta=1e-9 * max(abs(one), 1))
 
     def test_several_events(self):
         """Records of two events, as of two groups, are in sums, too."""
@@ -178,58 +167,32 @@ class Paths(unittest.TestCase):
 class Windows(unittest.TestCase):
     """A leader that alternates with a frequency."""
 
-    def recording(
-        self, name: str, samples: Sequence[tuple[int, int]], flags: int = FREQ, kinds: int = 0
-    ) -> Path:
+    def recording(self, name: str, samples: Sequence[tuple[int, int]], kinds: int = 0) -> Path:
         """samples: the function of each, and its long period."""
-        leader = pw.Event("cycles", 0, 0, [1], 1000, WINDOW, flags=flags)
-        member = pw.Event("instructions", 0, 1, [2], flags=flags)
+        leader = pw.Event("cycles", 0, 0, [1], 1000, WINDOW, flags=FREQ)
+        member = pw.Event("instructions", 0, 1, [2], flags=FREQ)
         for event in leader, member:
             event.sample_type &= ~kinds
-        if not flags & pw.FLAG_FREQ:
-            leader.sample_period = samples[0][1]
         recording = Recording([[leader, member]])
         for function, period in samples:
             recording.sample(function, period, period // 2)
             recording.sample(function, WINDOW, WINDOW // 2)
         return recording.write(DATA / f"{name}.data")
 
-    def second_reader(self, *paths: Path) -> dict[int, float]:
-        """Shares of the sums of the leader's periods, from perf script."""
-        periods: Counter[int] = Counter()
-        for path in paths:
-            text = must(PERF, "script", "-i", path, "-F", "event,ip,period", stderr=-1)
-            for line in text.splitlines():
-                if "cycles" in line:
-                    period, _, ip = line.split()[:3]
-                    periods[int(ip, 16)] += int(period)
-        return {address: 100 * own / periods.total() for address, own in periods.items()}
-
     def test_frequency(self):
         """Samples of a busy function are of long periods. Rates are those of the windows."""
         samples = [(F, 3_000_000)] * 60 + [(G, 30_000)] * 60
         path = self.recording("windows", samples)
         bare = self.recording("bare", samples, kinds=pw.PERIOD)
+        whole = 60 * (3_000_000 + 30_000 + 2 * WINDOW)
         for inputs in (path,), (sums_of("windows.sums", path),), (path, path), (bare,):
             found = metrics("%CY", *inputs)
-            for address, share in self.second_reader(path).items():
+            for address, period in (F, 3_000_000), (G, 30_000):
+                share = 100 * 60 * (period + WINDOW) / whole
                 self.assertAlmostEqual(found[address], share, delta=0.02)
             self.assertEqual(metrics("CPI", *inputs), {F: 2, G: 2})
         low, high = table(path)[G]["intervals"]["%CY"]
         self.assertTrue(low < 1 < high, (low, high))
-
-    def test_periods(self):
-        """Recordings with different periods add up. No message says that they do not."""
-        flags = FREQ & ~pw.FLAG_FREQ
-        paths = (
-            self.recording("long", [(F, 5_000_000)] * 40, flags),
-            self.recording("short", [(G, 1_000_000)] * 200, flags),
-        )
-        files = [sums_of(path.stem + ".sums", path) for path in paths]
-        for inputs in paths, files, (paths[0], files[1]):
-            for share in metrics("%CY", *inputs).values():
-                self.assertAlmostEqual(share, 50, 1)  # windows have periods, too
-            self.assertNotIn("different periods", report(*inputs).stderr)
 
 
 class Groups(unittest.TestCase):
@@ -277,31 +240,13 @@ class Groups(unittest.TestCase):
             )
         return recording.write(DATA / f"{name}.data")
 
-    def truth(self, path: Path) -> dict[int, dict[str, float]]:
-        """The rates of the sums of what was counted, from perf script."""
-        sums: Counter[tuple[str, int]] = Counter()
-        text = must(PERF, "script", "-i", path, "-F", "event,ip,period", stderr=-1)
-        for line in text.splitlines():
-            period, event, ip = line.split()[:3]
-            sums[event.strip(":"), int(ip, 16)] += int(period)
-        return {
-            address: {
-                name: 1000 * sums[event, address] / sums["instructions", address]
-                for name, event in (("BM/KI", "branch-misses"), ("branches/KI", "branches"))
-            }
-            for address in (F, G)
-        }
-
     def test_sums(self):
         """They compare if each period is a window, whatever the periods are."""
         for name, options in (("same", {}), ("longer", {"longer": 3}), ("timeless", {"form": 0})):
             path = self.recording(name, **options)
-            true = self.truth(path)
-            if name == "same":
-                self.assertEqual(true, self.TRUE)
             for inputs in (path,), (sums_of("groups.sums", path),), (path, path):
                 for address, row in table(*inputs).items():
-                    for metric, value in true[address].items():
+                    for metric, value in self.TRUE[address].items():
                         self.assertAlmostEqual(row["metrics"][metric], value, 9)
                         low, high = row["intervals"][metric]
                         self.assertTrue(low < value < high)
@@ -381,21 +326,6 @@ class Kinds(unittest.TestCase):
             told = "several kinds of CPUs" in report(path, "--by", keys).stderr
             self.assertEqual(told, keys == "symbol")
 
-    def test_columns(self):
-        """# is that of the columns which are printed."""
-        events = [
-            pw.Event(*named, [place], 1000, sample_type=KINDS)
-            for place, named in enumerate((("cycles", 0, 0), ("page-faults", 1, 2)), 1)
-        ]
-        recording = Recording([[event] for event in events])
-        for event, number in zip(events, (90, 7)):
-            for _ in range(number):
-                recording.writer.sample(event, recording.where(), F, 1000, [(event.ids[0], 0)])
-                recording.writer.sample(event, recording.where(), G, 1000, [(event.ids[0], 0)])
-        path = recording.write(DATA / "columns.data")
-        for number, options in (7, ()), (90, ("-F", "#,%CY")), (7, ("-F", "%PF,#,%CY")):
-            self.assertEqual(metrics("#", path, *options), {F: number, G: number})
-
 
 class Turns(unittest.TestCase):
     """Events without a group that have taken turns on the counters."""
@@ -447,34 +377,23 @@ class Turns(unittest.TestCase):
     def test_times(self):
         """Their samples are scaled, if the recording has the times."""
         for reads, records in (True, False), (False, True), (True, True):
-            for source in () if not reads else ("samples",), ():
-                path = self.recording("times", reads, records, tids=2)
-                options = [f"--source={one}" for one in source]
-                for inputs in [path], [sums_of("times.sums", *options, path)]:
-                    for row in table(*options, *inputs).values():
-                        self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000, 9)
-                        self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
-                self.assertIn("of branch-misses were scaled", report(*options, path).stderr)
+            path = self.recording("times", reads, records, tids=2)
+            for inputs in path, sums_of("times.sums", path):
+                for row in table(inputs).values():
+                    self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000, 9)
+                    self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
+            self.assertIn("of branch-misses were scaled", report(path).stderr)
 
     def test_no_times(self):
         """Nothing tells: a line says so, if there are more events than counters may be."""
         path = self.recording("unknown", False, False)
         self.assertNotIn("turns", report(path).stderr)
-        names = (
-            "cycles",
-            "instructions",
-            "cache-references",
-            "cache-misses",
-            "branches",
-            "bus-cycles",
-        )
-        groups = [
-            [pw.Event(event, 0, config, [1 + config], 1000, sample_type=KINDS, read_format=4)]
-            for config, event in enumerate(names)
+        events = [
+            pw.Event(f"r{config}", RAW, config, [config], 1000, sample_type=KINDS, read_format=4)
+            for config in range(1, 7)
         ]
-        recording = Recording(groups)
-        for _ in range(30):
-            for group in range(len(groups)):
-                recording.sample(F, 1000, group=group)
+        recording = Recording([[event] for event in events])
+        for group in 30 * [*range(6)]:
+            recording.sample(F, 1000, group=group)
         said = report(recording.write(DATA / "six.data")).stderr
-        self.assertEqual(len(re.findall("6 events sample without a group", said)), 1, said)
+        self.assertIn("6 events sample without a group", said)
