@@ -20,25 +20,14 @@ Bounds = tuple[float, float]
 
 
 def sums_line(
-    symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
-) -> str:
-    """A function's line of a sums file."""
-    return opened_line(symbol, windows, entered=discarded, events=events)
-
-
-def opened_line(
-    symbol: str,
-    matched: Sequence[Sequence[int]],
-    left: Sequence[Sequence[int]] = (),
-    entered: int = 0,
-    events: int = 2,
+    symbol: str, matched: Sequence[Window], left: Sequence[Window] = (), entered: int = 0
 ) -> str:
     """A function's line of a sums file, without the end of the line.
 
     The arguments are matched windows, windows that begin here and end elsewhere, and the number of
     windows that begin elsewhere and end here. No window is in a burst.
     """
-    numbers = sumsfile.window_numbers(matched, events)
+    numbers = sumsfile.window_numbers(matched, len(EVENTS))
     numbers[2:4] = len(matched) + len(left), len(matched) + entered
     return sumsfile.line("row", symbol, "/prog", "-", *numbers).rstrip("\n")
 

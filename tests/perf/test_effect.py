@@ -15,6 +15,7 @@ from tests.harness import perfdata as pw
 from tests.harness import recording as pw_recording
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.estimates import poisson
 from tests.harness.tables import flat
 
 DATA = CHECK / "effect"
@@ -35,14 +36,6 @@ FUNCTIONS = {
     "g": Function(0.3, 1.0, 0.5),
     "h": Function(0.2, 5.0, 1.0),
 }
-
-
-def poisson(draw: random.Random, mean: float) -> int:
-    """A number of events that come by chance."""
-    limit, number, left = math.exp(-mean), 0, draw.random()
-    while left > limit:
-        number, left = number + 1, left * draw.random()
-    return number
 
 
 def window(draw: random.Random, name: str, cycles: float, misses: float) -> tuple[int, int, int]:

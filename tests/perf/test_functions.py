@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import sumsfile
-from tests.harness.env import CHECK, PERF, must, run, words
+from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
 from tests.harness.tables import flat
 
@@ -100,23 +100,11 @@ class RandomRecordings(unittest.TestCase):
                     self.check_sums(simulation, path, *options)
                     self.assertEqual(report["by"], by)
                     must(PERF, "functions", "report", "-i", path, "--sums", sums, *options)
-                    for ours in (), ("-x", ","):
-                        table = must(
-                            PERF,
-                            "functions",
-                            "report",
-                            "-i",
-                            path,
-                            *options,
-                            *ours,
-                            "-s",
-                            by,
-                            stderr=-1,
-                        )
-                        self.assertEqual(
-                            must(PERF, "functions", "report", sums, *ours, "-s", by, stderr=-1),
-                            table,
-                        )
+                    table = "functions", "report", "-x", ",", "-s", by
+                    self.assertEqual(
+                        must(PERF, *table, sums, stderr=-1),
+                        must(PERF, *table, *options, path, stderr=-1),
+                    )
 
 
 def recording(name: str, seed: int, **options) -> Path:
@@ -186,7 +174,7 @@ class Interval(unittest.TestCase):
                     self.assertEqual(numbers[source, True], numbers[source, False])
 
 
-class Case(unittest.TestCase):
+class Report(unittest.TestCase):
     """Two recordings, and what is printed of them."""
 
     @classmethod
@@ -210,36 +198,6 @@ class Case(unittest.TestCase):
             1,
         )
 
-
-class LikePerfReport(Case):
-    """Options that perf report has, too."""
-
-    def values(self, *options: object) -> list[dict[str, str]]:
-        """The rows with all digits."""
-        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
-
-    def test_percent_limit(self):
-        """Rows with at least this share of the whole table remain, in any order."""
-        whole = self.values(self.one, "-s", "CPI")
-        shares = sorted(float(row["%CY"]) for row in whole)
-        limit = shares[len(shares) // 2]
-        some = [row for row in whole if float(row["%CY"]) >= limit]
-        self.assertTrue(0 < len(some) < len(whole))
-        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
-        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
-        self.assert_refused(
-            "no row has a share of 99.5 %: take a smaller --percent-limit$",
-            self.one,
-            "--percent-limit",
-            "99.5",
-        )
-        for number in "-1", "101", "nan", "1x", "":
-            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
-            self.assertEqual(done.returncode, 129, number)
-            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
-
-
-class Report(Case):
     def test_sums_add_up(self):
         """Recordings and sums files, in any order; each number is the sum of its parts."""
         for path in self.one, self.two:
@@ -270,49 +228,40 @@ class Report(Case):
                     number, sum(part[key] for part in parts), delta=1e-9 * number
                 )
 
-    def test_fields_sort_and_limit(self):
-        full = words(self.report(self.one, "--symbol", "alpha,beta,gamma"))[:4]
-        names = full[0]
-        lines = words(
-            self.report(
-                self.one, "--symbol", "alpha,beta,gamma", "-F", "dis,#", "-s", "#", "--limit", 2
-            )
-        )
-        self.assertEqual(lines[0], ["symbol", "DIS", "#"])
-        most = sorted(full[1:], key=lambda row: -int(row[1]))[:2]
-        self.assertEqual(lines[1:3], [[row[0], row[names.index("DIS")], row[1]] for row in most])
-        by_name = [
-            line.split()[0]
-            for line in self.report(
-                self.one, "-s", "symbol", "--symbol", "gamma,alpha"
-            ).splitlines()
-        ]
-        self.assertEqual(by_name[:3], ["symbol", "alpha", "gamma"])
+    def values(self, *options: object) -> list[dict[str, str]]:
+        """The rows with all digits."""
+        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
+
+    def test_rows_and_columns(self):
+        """Those that are asked for, in the order that is asked for."""
+        whole = self.values(self.one, "-s", "CPI")
+        shares = sorted(float(row["%CY"]) for row in whole)
+        limit = shares[len(shares) // 2]
+        some = [row for row in whole if float(row["%CY"]) >= limit]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
+        names = "--symbol", "alpha,beta,gamma"
+        most = sorted(self.values(self.one, *names), key=lambda row: -int(row["#"]))[:2]
+        found = self.values(self.one, *names, "-F", "dis,#", "-s", "#", "--limit", 2)
+        self.assertEqual([*found[0]], ["symbol", "dso", "DIS", "#", "weak", "rough"])
+        for row, expected in zip(found, most, strict=True):
+            for title in "symbol", "DIS", "#":
+                self.assertEqual(row[title], expected[title])
+        found = self.values(self.one, "-s", "symbol", *names)
+        self.assertEqual([row["symbol"] for row in found], ["alpha", "beta", "gamma"])
         named = DATA / "named.sums"
         name = "event=0xc5,umask=0x1"
         named.write_text(self.report(self.one, "--sums", "-").replace("branch-misses", name))
-        self.assertEqual(
-            words(self.report(named, "-F", f"#,{name}/KI,{name},dis"))[0],
-            ["symbol", "#", f"{name}/KI", name, "DIS"],
-        )
-        self.assert_refused("no column event=0xc5 ", named, "-F", "#,event=0xc5")
+        titles = [*self.values(named, "-F", f"#,{name}/KI,{name},dis")[0]]
+        self.assertEqual(titles[2:6], ["#", f"{name}/KI", name, "DIS"])
 
     def test_source_lines(self):
         """Names of files are short or full; another addr2line may give them."""
-        short = {row[0][0] for row in sums_of(self.one, "--by", "srcline")[0]}
-        options = "--by", "srcline", "--full-source-path"
-        full = {row[0][0] for row in sums_of(self.one, *options)[0]}
-        self.assertEqual(
-            {name for name in short if ".s:" in name},
-            {Path(name).name for name in full if ".s:" in name},
+        short, full = (
+            {row[0][0] for row in sums_of(self.one, "--by", "srcline", *options)[0]}
+            for options in ((), ("--full-source-path",))
         )
-        self.assertEqual({str(Path(name).parent) for name in full if ".s:" in name}, {str(DATA)})
-        must(
-            "sh",
-            "-c",
-            f"{PERF} functions report -i {self.one} --by srcline -j 2>{DATA}/errors | head -n 1",
-        )
-        self.assertNotIn("Broken pipe", (DATA / "errors").read_text())
+        self.assertLess({f"{DATA}/{name}" for name in short if ".s:" in name}, full)
         tool = DATA / "addr2line"
         tool.write_text('#!/bin/sh\naddr2line "$@" | sed -u s/one[.]s:/uno.s:/\n')
         tool.chmod(0o755)
@@ -329,32 +278,28 @@ class Report(Case):
             self.assert_refused("older perf" if version < 6 else "newer perf", bad)
         bad.write_text(sums.read_text().replace("branch-misses", "branch-loads"))
         self.assert_refused("bad.sums: cannot be added.*other events", self.one, bad)
-        for option, value in ("comms", "nobody"), ("cpu", "63"):
-            done = run(PERF, "functions", "report", self.one, f"--{option}={value}", stderr=-1)
-            self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1))
-            self.assertIn(f"{self.one}: no sample matches --{option}: leave it out", done.stderr)
-        self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
-        done = run(PERF, "functions", "report", self.one, "--tid", "5x", stderr=-1)
-        self.assertEqual(done.returncode, 255)
-        self.assert_refused("cannot read --time abc: write START,STOP", self.one, "--time", "abc")
-        for option, path in itertools.product(("-k", "--kallsyms"), ("/nonexist", "nonexist")):
-            self.assert_refused(f"{path}: No such file or directory: name", self.one, option, path)
-        self.assert_refused("-x 5: values may contain it", self.one, "-x", "5")
-        self.assert_refused("-j and -x choose the form of the output", self.one, "-j", "-x", ",")
-        self.assert_refused("leave out other inputs, --tui", self.one, "--tui", "--interval", "1")
-        self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
-        self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
-        for by in "line", "", "comm,", "comm,comm", "comm,children", "children":
-            wrong = by.rsplit(",", maxsplit=1)[-1]
-            self.assert_refused(f"no --by {wrong}, there are, each", self.one, f"--by={by}")
-        chains = "lacks data that these options need: use perf functions record --call-graph fp,4$"
-        self.assert_refused(chains, self.one, "--by", "callchain")
+        for reason, *options in (
+            ("no row has a share of 99.5 %: take a smaller", self.one, "--percent-limit", "99.5"),
+            ("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x"),
+            ("cannot read --time abc: write START,STOP", self.one, "--time", "abc"),
+            ("nonexist: No such file or directory: name", self.one, "--kallsyms", "nonexist"),
+            ("-x 5: values may contain it", self.one, "-x", "5"),
+            ("-j and -x choose the form of the output", self.one, "-j", "-x", ","),
+            ("leave out other inputs, --tui", self.one, "--tui", "--interval", "1"),
+            ("one.sums: --cpu needs a recording", sums, "-C", "0"),
+            ("no column FOO.*there are: symbol # ", self.one, "-s", "FOO"),
+            ("no --by line, there are, each", self.one, "--by=line"),
+            ("no --by comm, there are, each", self.one, "--by=comm,comm"),
+            ("need: use perf functions record --call-graph fp,4$", self.one, "--by", "callchain"),
+            ("missing.data: No such file", DATA / "missing.data"),
+        ):
+            with self.subTest(reason):
+                self.assert_refused(reason, *options)
+        done = run(PERF, "functions", "report", self.one, "--cpu=63", stderr=-1)
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1))
+        self.assertIn(f"{self.one}: no sample matches --cpu: leave it out", done.stderr)
         self.report(self.one, "--by", "comm", "--sums", bad)
         self.assert_refused("cannot be added.*another kind", self.one, bad)
-        for options in ((DATA / "missing.data",), (self.one, "--sums", DATA / "no/such/folder")):
-            done = run(PERF, "functions", "report", *options, stderr=-1)
-            self.assertEqual((done.returncode > 0, done.stdout), (True, ""))
-            self.assertIn("No such file", done.stderr.splitlines()[-1])
 
     def test_sums_that_cannot_be_written(self):
         """An old file stays as it was, and no new file is left."""
@@ -377,16 +322,12 @@ class Record(unittest.TestCase):
         for options, message in (
             ("--jitter=31", "--jitter takes a number from 0 to 30"),
             ("--window=3x", f"--window takes a number from 0 to {2**63 - 1}"),
-            ("--period=0", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             ("--no-window --jitter 2", "needs windows: leave --no-window out"),
             ("--period 299", "a window of 300 is longer than the period"),
             ("-e cpu-clock --window 300", "--window does not go with -e"),
-            ("-e cpu-clock --windows-only", "--windows-only does not go with -e"),
-            ("--window 4999701", "a window of 4999701 is longer than the period"),
             (f"-c {2**64 - 1}", f"--period (-c) takes a number from 1 to {2**63 - 1}"),
             ("-c 100 -F 100", "-c sets a period and -F a frequency: leave out one of them"),
             ("--alt-period", "--alt-period is of perf record and alternates members, too"),
-            ("--kernel -e cycles", "--kernel does not go with -e"),
             ("-M ipc -e cycles", "-M does not go with -e"),
         ):
             with self.subTest(options):
