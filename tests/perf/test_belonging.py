@@ -152,14 +152,6 @@ class Kernel(unittest.TestCase):
                     self.assertEqual("--kallsyms" in message, not named, message)
         self.assertIn("do_exit", report(data, "--kallsyms", "/proc/kallsyms")[0])
 
-    def test_other_architecture(self):
-        """A kernel of arm64 has no names here; its table is printed."""
-        made = self.kernel(TEXT, TEXT + 0x5ABC, arch="aarch64", host=HERE["host"])
-        made.map("[veryfast]", TEXT + 2**32, 0x1000, misc=pw.MISC_KERNEL)
-        made.window(TEXT + 2**32, misc=pw.MISC_KERNEL)
-        rows, _ = report(made.write(DATA / "arm64.data"))
-        self.assertEqual(rows, {hex(TEXT + 0x5ABC): 1, "0x0": 1})
-
     def test_kernel_behind_its_modules(self):
         """Symbols that move the kernel behind a module do not end perf before its table."""
         kallsyms = DATA / "behind.kallsyms"

@@ -91,16 +91,6 @@ class Browser(unittest.TestCase):
             terminal.press("mm" + ENTER)
             chosen = "^Metrics of 1 of 4 functions: those with mm in their names\n"
             terminal.until(chosen + r"symbol.*DIS\*\ngamma.*\n\n")
-            terminal.press("s")
-            terminal.until("^CPI")
-            terminal.press(ENTER)
-            terminal.until(chosen + r"symbol\*.*DIS\ngamma.*\n\n")
-            terminal.press("/")
-            terminal.until("Name to show")
-            terminal.press("nothing" + ENTER)
-            terminal.until("No row has nothing in its name")
-            terminal.press("x")
-            terminal.until(r"^symbol\*.*\ngamma")
 
     def test_notes(self):
         """Notes come in a window first, in whole words at each width; n opens it again."""

@@ -15,8 +15,6 @@ from tests.harness import stacks
 from tests.harness.env import PERF, must
 from tests.harness.stacks import Stacks, address
 
-CUT_ONCE = {"alpha": 2, "beta": 1, "[all]": 2, "[cut]": 1}
-
 
 def rows(path: Path, *options: object) -> dict[str, dict]:
     """The rows of --children by symbol."""
@@ -85,13 +83,10 @@ class Depth(unittest.TestCase):
             recording.take(chain)
         return recording.save("depth")
 
-    def test_a_limit_of_the_event(self):
-        self.assertEqual(samples(self.record(9, 10, limit=10)), CUT_ONCE)
-
-    def test_the_usual_limit(self):
-        self.assertEqual(samples(self.record(126, 127)), CUT_ONCE)
-
-    def test_another_limit_of_the_system(self):
-        """A chain of more than 127 calls proves that the machine's limit is another one."""
+    def test_limits(self):
+        """That of the event or of the system: a chain of more than 127 calls proves another one."""
+        cut = {"alpha": 2, "beta": 1, "[all]": 2, "[cut]": 1}
+        self.assertEqual(samples(self.record(9, 10, limit=10)), cut)
+        self.assertEqual(samples(self.record(126, 127)), cut)
         found = samples(self.record(*[200] * 3, 127))
         self.assertEqual(found, {"alpha": 5, "beta": 4, "[all]": 5})

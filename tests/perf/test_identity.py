@@ -145,13 +145,9 @@ class Identity(unittest.TestCase):
                 (hex(at["behind"] + 4), str(library)): (1, 0),
             },
         )
-        labels = [f"{two} [stripped.so]", "shown", f"{at['gone']:#x} [stripped.so]"]
-        labels += [f"{at['behind'] + 8:#x} [stripped.so]"]
-        for table in must(PERF, "functions", "report", "-i", path), must(
-            PERF, "script", "-i", path, "-s", SCRIPT
-        ):
-            for label in labels:
-                self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
+        table = must(PERF, "functions", "report", "-i", path)
+        for label in f"{two} [stripped.so]", "shown", f"{at['gone']:#x} [stripped.so]":
+            self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
 
     def test_perf_report_of_a_group(self):
         """Each function of three libraries has a row, and so has each address outside of functions.
@@ -178,21 +174,9 @@ class Identity(unittest.TestCase):
             row = expected.setdefault(places[address], [0, 0])
             row[0] += 1
             row[1] += cycles >= 3
-        told = must(
-            "timeout",
-            60,
-            PERF,
-            "report",
-            "-i",
-            recording.write(DATA / "rows.data"),
-            "--stdio",
-            "--no-children",
-            "-s",
-            "sym",
-            "-F",
-            "sample,sym",
-            stderr=-1,
-        )
+        path = recording.write(DATA / "rows.data")
+        words = "-i", path, "--stdio", "--no-children", "-s", "sym", "-F", "sample,sym"
+        told = must("timeout", 60, PERF, "report", *words, stderr=-1)
         found = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
         self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in found}, expected)
 
@@ -211,30 +195,26 @@ void other(void) { HERE(in_other); }
         cls.library = build("inlined.c", cls.SOURCE, "-fno-asynchronous-unwind-tables")
         cls.at = {name: BASE + address for name, address in addresses(cls.library).items()}
 
-    def record(self, library: Path) -> Path:
-        at = self.at
+    def rows(self, *options: str) -> dict[str, tuple[int, int]]:
+        """Rows by symbol. The library has no symbols of labels inside its functions."""
+        at, plain = self.at, DATA / "plain.so"
+        labels = [name for name in at if name.startswith("in_") or name == "after"]
+        must("objcopy", *(f"--strip-symbol={name}" for name in labels), self.library, plain)
         recording = Windows()
-        recording.map(library, BASE)
+        recording.map(plain, BASE)
         recording.window(at["in_outer"], at["after"])
         recording.window(at["in_callee"], at["in_callee"] + 8)
         recording.window(at["in_outer"], at["in_callee"])
         recording.window(at["in_deep"])
         recording.window(at["in_callee"], at["in_deep"])
         recording.window(at["in_other"])
-        return recording.write(DATA / "inlined.data")
-
-    def rows(self, library: Path, *options: str) -> dict[str, tuple[int, int]]:
-        """Rows by symbol, without the symbols of labels inside the functions."""
-        return {
-            symbol: counts
-            for (symbol, _dso), counts in native(self.record(library), *options).items()
-        }
+        path = recording.write(DATA / "inlined.data")
+        return {symbol: counts for (symbol, _), counts in native(path, *options).items()}
 
     def test_windows_are_split(self):
-        symbols = self.stripped_of_labels()
-        self.assertEqual(self.rows(symbols), {"outer": (5, 5), "other": (1, 1)})
+        self.assertEqual(self.rows(), {"outer": (5, 5), "other": (1, 1)})
         self.assertEqual(
-            self.rows(symbols, "--inline"),
+            self.rows("--inline"),
             {
                 "outer": (1, 1),
                 "callee (inlined);outer": (2, 1),
@@ -242,18 +222,3 @@ void other(void) { HERE(in_other); }
                 "other": (1, 1),
             },
         )
-
-    def stripped_of_labels(self) -> Path:
-        """The library without the symbols inside of its functions."""
-        plain = DATA / "plain.so"
-        must(
-            "objcopy",
-            *(
-                f"--strip-symbol={name}"
-                for name in self.at
-                if name.startswith("in_") or name == "after"
-            ),
-            self.library,
-            plain,
-        )
-        return plain

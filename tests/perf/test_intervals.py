@@ -140,6 +140,8 @@ class Printed(unittest.TestCase):
         self.assertRegex(note, "^# 95% .*this run.*several runs")
         self.assertEqual(header.split()[:6], ["symbol", "#", "CPI", "95%", "PF/KI", "95%"])
         for line in lines:
+            if line.startswith("#"):
+                continue
             symbol, *cells = line.replace("?", " ").split()
             intervals = self.rows[symbol]["intervals"]
             for column, digits, cell in ("CPI", 1, cells[2]), ("PF/KI", 3, cells[4]):

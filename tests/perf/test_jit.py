@@ -75,8 +75,6 @@ class Maps(unittest.TestCase):
             ended("-i", path, "--by", "comm,symbol"),
             {(f"worker;{name}", JIT): n for name, n in expected.items()},
         )
-        self.assertEqual(ended("-i", path, "--by", "dso"), {(JIT, JIT): (12, 12)})
-        self.assertEqual(ended("-i", path, "--dsos", JIT), ended("-i", path))
         # without lines, rows are offsets in a function
         self.assertEqual(
             {name: n for (name, _), n in ended("-i", path, "--by", "srcline").items()},

@@ -151,20 +151,11 @@ class Forms(Case):
 
     def test_metrics(self):
         """A vendor's metrics."""
-        windows = Recording(
-            [
-                [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])],
-                [
-                    pw.Event("cycles", 0, 0, [3], LONG, 4 * WINDOW),
-                    pw.Event("instructions", 0, 1, [4]),
-                ],
-            ],
-            cpuid="0x00000000413fd0c1",
-        )
+        group = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])]
+        windows = Recording([group], cpuid="0x00000000413fd0c1")
         for number in range(200):
-            for group, window in (0, WINDOW), (1, 4 * WINDOW):
-                windows.sample(0x1000, LONG, 3000 + number % 7, group=group)
-                windows.sample(0x1000, window + number % 5, window // 3, group=group)
+            windows.sample(0x1000, LONG, 3000 + number % 7)
+            windows.sample(0x1000, WINDOW + number % 5, WINDOW // 3)
         path = windows.write(DATA / "metrics.data")
         self.assertIn("ipc", self.table(path, "-M", "ipc")["functions"][0]["metrics"])
         self.assertIn("ipc", self.table(path, "-M", "all")["functions"][0]["metrics"])

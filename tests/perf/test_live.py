@@ -139,17 +139,11 @@ class Live(unittest.TestCase):
         self.assertGreater(len(expected[0]), 3)
         self.assertEqual(observed(events.live(**more)), expected)
 
-    def test_samples_only(self):
-        self.check(Events(1))
-
     def test_others_are_in_order(self):
         """A sample is in the library that its program had then; a loss breaks windows over it."""
         for seed in range(5):
             with self.subTest(seed):
                 self.check(Events(seed, map=10, lost=3, throttle=3))
-
-    def test_others_in_each_round(self):
-        self.check(Events(2, map=200))
 
     def test_inherited(self):
         """The counts are those of threads, which change their CPUs."""

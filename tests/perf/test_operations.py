@@ -228,12 +228,10 @@ class Spe(Operations):
             )
         )
 
-    def record(
-        self, name: str, config: int = 1 << 16, flags: tuple[int, ...] = (), **more: float
-    ) -> Path:
+    def record(self, name: str, config: int = 1 << 16, **more: float) -> Path:
         event = pw.Event("arm_spe_0/jitter=1/u", PMU, config, [9], 4096, sample_type=KINDS)
         recording = Recording(
-            [[event], *([one] for one in counters() if not more.get("alone"))],
+            [[event], *([one] for one in counters())],
             cpuid="0x00000000410fd490",
             arch="aarch64",
             pmus=((PMU, "arm_spe_0"),),
@@ -245,9 +243,6 @@ class Spe(Operations):
                 data += self.packets(rng, address, time, more.get("retired", 0.9))
                 time += rng.randrange(3)
         pw.write_trace(recording.writer, PMU, data)
-        for flag in flags:
-            body = struct.pack("<QQQ", 0, 64, flag)
-            recording.writer.side(pw.AUX, body, recording.where(), 9)
         return recording.write(DATA / f"{name}.data")
 
     @staticmethod
@@ -291,22 +286,6 @@ class Spe(Operations):
         for row in json.loads(done.stdout)["functions"]:
             self.assertNotIn("%I", row["metrics"])
             self.assertIn("CM/KO", row["metrics"])
-
-    def test_missing(self):
-        """Pieces with collisions, or that were cut, are told."""
-        path = self.record("missing", flags=(0, 1, 8, 8, 0))
-        done = run(PERF, "functions", "report", path, stderr=subprocess.PIPE)
-        self.assertIn("missing in 2 of 5 pieces", done.stderr)
-
-    def test_chains(self):
-        """Operations have no call chains."""
-        path = self.record("chains", alone=True)
-        done = run(
-            *(PERF, "functions", "report", "--children", "--source", "operations", "-i", path),
-            stderr=subprocess.PIPE,
-        )
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("no call chains", done.stderr)
 
     def test_sums(self):
         """Sums hold operations; comparisons and several inputs add them up."""

@@ -90,12 +90,6 @@ class Parts(unittest.TestCase):
             self.assertEqual(counts["cycles"], 20 * (LONG + WINDOW))
             for member in "instructions", "cache-misses":  # by their rates in windows
                 self.assertAlmostEqual(counts[member], counts["cycles"] / 10)
-            files = []
-            for path in one, other:
-                files.append(path.with_suffix(".sums"))
-                must(PERF, "functions", "report", path, "--sums", files[-1], stderr=-1)
-            both = flat(must(PERF, "functions", "report", "-j", *files, stderr=-1))
-            self.assertEqual(both["functions"][0]["events"], row["events"])
 
     def test_cgroup_of_a_guest(self):
         """Its cgroups are not known."""

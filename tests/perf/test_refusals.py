@@ -66,19 +66,12 @@ class Options(Case):
 
     def test_values_of_sums(self):
         """Sums have no values, so nothing can be corrected, sorted or left out."""
-        sums = DATA / "values.sums"
-        self.report(self.one, "--sums", sums)
         reason = (
             "--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit "
             "and --ci, and give them when you report the sums"
         )
-        for options in (
-            *(("--ci",), ("-j",), ("-x", ","), ("-F", "CPI"), ("-M", "all")),
-            *(("--sort", "CPI"), ("--limit", 1), ("--percent-limit", 1)),
-        ):
+        for options in ("--ci",), ("-j",), ("-F", "CPI"), ("-M", "all"), ("--limit", 1):
             self.assert_refused(reason, self.one, "--sums", "-", *options)
-            if options[0] != "-M":  # of the recorded CPU, which is not known
-                self.assertTrue(self.report(sums, *options))
 
     def test_inlined_functions_of_sums(self):
         sums, inlined = DATA / "plain.sums", DATA / "inlined.sums"
@@ -89,18 +82,15 @@ class Options(Case):
             "from the recording"
         )
         self.assert_refused(reason, "--inline", sums)
-        self.assert_refused(reason, "--inline", sums, sums)
         self.assert_refused(reason, "--inline", sums, self.one)
         self.assertEqual(self.report("--inline", inlined), self.report(inlined))
-        self.report("--inline", self.one, inlined)
-        self.report("--inline", self.one, "--interval", 1)
 
 
 class Input(Case):
-    def refused_input(self, command: str, status: int = 255) -> str:
+    def refused_input(self, command: str) -> str:
         """The messages of perf functions report, which prints nothing else."""
         done = run("bash", "-c", f"{command} ", PERF, "functions", "report", stderr=-1)
-        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (255, ""), done.stderr)
         return done.stderr
 
     def test_input_that_is_no_recording(self):
@@ -113,20 +103,17 @@ class Input(Case):
         no_data = "there is no data: see perf functions record"
         for command, name, message in (
             (f"head -c 5000 {self.one} | $0 $@ -i -", "-", in_pipe),
-            (f"cat {self.one} | $0 $@ -i -", "-", in_pipe),
             (f"$0 $@ -i <(cat {self.one})", r"/dev/fd/\d+", in_pipe),
             (f"cat {junk} | $0 $@ -i -", "-", no_recording),
-            (f"$0 $@ -i - < {junk}", "-", no_recording),
             (f"$0 $@ -i {junk}", junk, no_recording),
             (": | $0 $@ -i -", "-", no_data),
-            ("$0 $@ -i - < /dev/null", "-", no_data),
             (f"$0 $@ {empty}", empty, no_data),
         ):
             with self.subTest(command):
                 self.assertRegex(
                     self.refused_input(command), rf"^perf functions: {name}: {message}\n$"
                 )
-        for size in 3, 8, 20, 104, 200, 300:
+        for size in 3, 20, 300:
             cut.write_bytes(self.one.read_bytes()[:size])
             self.assertEqual(
                 self.refused_input(f"$0 $@ -i {cut}"),
@@ -140,19 +127,20 @@ class Input(Case):
         pipe = DATA / "whole.pipe"
         simulation.writer.finished_round()
         simulation.writer.write_pipe(pipe)
-        raw = pipe.read_bytes()
-        self.assertEqual(
-            must("sh", "-c", f"cat {pipe} | {PERF} functions report -i -", stderr=-1),
-            self.report(DATA / "whole.data"),
-        )
+        raw, sums = pipe.read_bytes(), DATA / "whole.sums"
+        self.report(DATA / "whole.data", "--sums", sums)
+        for whole in pipe, sums:
+            self.assertEqual(
+                must("sh", "-c", f"cat {whole} | {PERF} functions report -i -", stderr=-1),
+                self.report(DATA / "whole.data"),
+            )
         reason = "cannot be read to its end: the pipe is cut short or damaged, record again\n"
         bad = DATA / "bad.pipe"
         # within a sample, and a record without a size
         at = len(raw) - sum(map(len, simulation.writer.records[-4:]))
         for content in raw[: at + 8], raw[: at + 24], raw[:at] + bytes(8), raw[:at] + bytes(80):
             bad.write_bytes(content)
-            for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
-                self.assertIn(reason, self.refused_input(command))
+            self.assertIn(reason, self.refused_input(f"cat {bad} | $0 $@ -j -i -"))
 
 
 class Manual(unittest.TestCase):

@@ -82,10 +82,6 @@ def running(name):
 busy = subprocess.Popen(["benchmark", "--iterations", "10000000", "0", "1"], stdout=-3)
 terminal = top("-p", busy.pid, "--last", "0", "-F", "#,CPI,%CY,%I")
 terminal.until("^dcache_miss")
-seen["numbers"] = []
-for _ in range(3):
-    seen["numbers"].append(samples(terminal))
-    terminal.wait(lambda: samples(terminal) > seen["numbers"][-1])
 terminal.wait(lambda: samples(terminal) > 1000)
 seen["table"] = terminal.lines()
 seen["help"] = press(terminal, "h", "^q  quit")
@@ -95,20 +91,14 @@ press(terminal, "FOO\r", "there is no column FOO")
 press(terminal, "s", "column to sort by")
 seen["sorted"] = press(terminal, "symbolx\x7f\r", r"^symbol\*[\s\S]*\ndcache_miss")
 press(terminal, "e", r"^number of rows \(0")
-press(terminal, "3x\r", "a whole number of rows")
-press(terminal, "e", r"^number of rows \(0")
 press(terminal, "3\r", r"\A(?![\s\S]*isb)")
 seen["few"] = terminal.lines()
 press(terminal, "e", r"^number of rows \(0")
 press(terminal, "0\r", "isb")
 press(terminal, "f", "least share")
-press(terminal, "101\r", "from 0 to 100")
-press(terminal, "f", "least share")
 seen["large"] = press(terminal, "15\r", r"\A(?![\s\S]*isb)")
 press(terminal, "f", "least share")
 press(terminal, "0\r", "isb")
-press(terminal, "d", "from one table to the next")
-press(terminal, "\x1b", r"\A(?![\s\S]*from one table to the next)")
 press(terminal, "d", "from one table to the next")
 press(terminal, "0.3\r", r"\A(?![\s\S]*from one table to the next)")
 before = samples(terminal)
@@ -123,9 +113,6 @@ seen["last"] = terminal.until("top: [01][.]. s")
 resize(terminal, 8, 40)
 terminal.until("^dcache_miss")
 seen["small"] = terminal.lines()
-resize(terminal, 4, 13)
-terminal.until("^perf funct")
-seen["tiny"] = terminal.lines()
 terminal.resize(30, 110)
 terminal.until("^dcache_miss.*")
 # ^Z, and back
@@ -135,24 +122,13 @@ seen["stopped"] = termios.tcgetattr(terminal.file) == terminal.before
 terminal.resize(30, 110)
 os.kill(terminal.pid, signal.SIGCONT)
 terminal.until("^dcache_miss")
-# stopped by another process: a shell takes the terminal as it likes it, and ^D is no key there
-os.kill(terminal.pid, signal.SIGSTOP)
-until_stopped(terminal)
-termios.tcsetattr(terminal.file, termios.TCSANOW, terminal.before)
-terminal.press("\x04")
-terminal.resize(30, 110)
-os.kill(terminal.pid, signal.SIGCONT)
-press(terminal, "h", "^q  quit")
-press(terminal, "x", "^dcache_miss")
 leave("q", terminal, "Q")
 seen["goes on"] = busy.poll() is None
 
-for name, keys in (("^C", "\x03"), ("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)):
+for name, keys in (("^C", "\x03"), ("TERM", signal.SIGTERM)):
     terminal = top("-p", busy.pid)
     terminal.until("^dcache_miss")
     leave(name, terminal, keys)
-terminal = top("-p", busy.pid, "-F", "FOO")
-leave("no field", terminal, "")
 terminal = top("-p", busy.pid, "--count", "2")
 leave("count", terminal, "")
 busy.kill()
@@ -198,9 +174,8 @@ seen["left"] = running("perf|benchmark|tail")
 # a name that a terminal would obey
 evil = "/tmp/e\x1b[2Jvil"
 shutil.copy("/usr/bin/benchmark", evil)
-for name, options in ("evil", ()), ("evil csv", ("-x", ";")):
-    terminal = top("--by", "comm", *options, "--", evil, "0", "1")
-    leave(name, terminal, "")
+terminal = top("--by", "comm", "--", evil, "0", "1")
+leave("evil", terminal, "")
 json.dump(seen, open("/share/seen.json", "w"))
 """
 
@@ -221,7 +196,6 @@ perf functions top --windows-only -p $busy -j -d 0.2 --last 1 --count 10 > /shar
 timeout --preserve-status -s INT 1.2 perf functions top --windows-only -p $busy -d 0.5 \
 	> /share/interrupted \
 	|| echo $? > /share/interrupted.status
-perf functions top --windows-only -p $busy -d 0.2 | head -n 3 > /share/head
 kill $busy
 wait || true
 # the status of each, and what it says
@@ -235,10 +209,6 @@ try status perf functions top --windows-only -- sh -c 'benchmark 0 1; exit 3'
 try nothing perf functions top --windows-only -- /nowhere/program
 try process perf functions top --windows-only -p 999999
 try delay perf functions top --windows-only --delay 0
-try words perf functions top --windows-only --last much
-try output perf functions top --windows-only -o file
-try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_switch' -- \
-	benchmark 0 1
 try separate perf functions top --windows-only --stdio -- \
 	sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
 # nothing runs for a while
@@ -374,11 +344,10 @@ class WithoutTerminal(unittest.TestCase):
             seconds = end - begin
             self.assertAlmostEqual(windows, 1000 * seconds, delta=100 * seconds + 20)
 
-    def test_ends(self):
-        """SIGINT is no error, and a reader that closes the pipe ends it."""
+    def test_interrupted(self):
+        """SIGINT is no error."""
         self.assertFalse((SHARE / "interrupted.status").exists())
         self.assertIn("dcache_miss", (SHARE / "interrupted").read_text())
-        self.assertEqual(len((SHARE / "head").read_text().splitlines()), 3)
 
     def test_status(self):
         """The status is the program's; its output goes to stderr."""
@@ -427,7 +396,6 @@ class WithoutTerminal(unittest.TestCase):
             ("nothing", "No such file or directory"),
             ("process", "no such process|No such process"),
             ("delay", "--delay takes a number from 0.1"),
-            ("words", "--last takes a number from 0"),
         ):
             with self.subTest(name):
                 lines, status = said(name)
@@ -436,11 +404,6 @@ class WithoutTerminal(unittest.TestCase):
                 # the usage of an option may follow
                 self.assertTrue(len(lines) == 1 or "Usage:" in lines[2], lines)
                 self.assertEqual((SHARE / f"{name}.out").read_text(), "")
-        self.assertEqual(said("tracepoint")[1], 0)
-        self.assertIn("\nnops ", (SHARE / "tracepoint.out").read_text())
-        lines, status = said("output")
-        self.assertNotEqual(status, 0)
-        self.assertIn("unknown switch `o'", lines[0])
 
 
 class AtTerminal(unittest.TestCase):
@@ -464,10 +427,6 @@ class AtTerminal(unittest.TestCase):
             self.assertAlmostEqual(share, 100 * self.truth[name].share, delta=4)
         shares = [values[2] for values in table.values()]
         self.assertEqual(shares, sorted(shares, reverse=True))
-
-    def test_refresh(self):
-        numbers = self.seen["numbers"]
-        self.assertEqual(numbers, sorted(set(numbers)))
 
     def test_help(self):
         keys = [line[0] for line in self.seen["help"][1:] if line]
@@ -495,13 +454,10 @@ class AtTerminal(unittest.TestCase):
         self.assertEqual(len([line for line in small if line]), 7)
         self.assertTrue(all(len(line) <= 40 for line in small), small)
         self.assertEqual(list(rows(small))[0], sorted(LEAVES)[0])
-        self.assertTrue(all(len(line) <= 13 for line in self.seen["tiny"]))
-        self.assertLessEqual(len([line for line in self.seen["tiny"] if line]), 3)
 
     def test_ends(self):
         """The terminal is restored, and the last table stays on it."""
-        ends = "q", "^C", "TERM", "HUP", "count", "no field", "idle", "program"
-        for name in *ends, "q twice", "patience":
+        for name in "q", "^C", "TERM", "count", "idle", "program", "q twice", "patience":
             with self.subTest(name):
                 end = self.seen[name]
                 self.assertTrue(end["restored"])
@@ -509,10 +465,7 @@ class AtTerminal(unittest.TestCase):
                 left = left.replace(f"{NO_SCHEDSTAT}\r\n", "")
                 self.assertIn("\x1b[?1049h\x1b[?25l", screen)
                 self.assertTrue(screen.endswith("\x1b[?25h"))
-                if name == "no field":
-                    self.assertNotEqual(end["status"], 0)
-                    self.assertRegex(left, r"\Aperf functions: no column FOO [^\n]*\n\Z")
-                elif name == "program":
+                if name == "program":
                     self.assertEqual(end["status"], 7)
                     self.assertIn("dcache_miss", left)
                     self.assertNotIn("LOUD", end["raw"])
@@ -533,8 +486,5 @@ class AtTerminal(unittest.TestCase):
         self.assertEqual(self.seen["left"], "")
 
     def test_control_characters_are_escaped(self):
-        """A terminal does not obey control characters in names, on the screen or without one."""
-        for name in "evil", "evil csv":
-            with self.subTest(name):
-                self.assertNotIn("\x1b[2J", self.seen[name]["raw"])
-                self.assertIn(r"e\x1b[2Jvil", self.seen[name]["raw"])
+        self.assertNotIn("\x1b[2J", self.seen["evil"]["raw"])
+        self.assertIn(r"e\x1b[2Jvil", self.seen["evil"]["raw"])
