@@ -174,7 +174,7 @@ def branches(arch: str) -> pw.Writer:
         branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
     )
     other = pw.Event("faults", 1, 2, [2], sample_type=kinds)
-    writer = pw.Writer([[event, other]], arch=arch, counter_width=2)
+    writer = pw.Writer([[event, other]], arch=arch)
     where = pw.Where(1, 100, 100)
     writer.comm(where, "program")
     writer.mmap2(where, 0x1000, 0x2000, "/usr/bin/true")

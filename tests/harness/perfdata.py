@@ -14,25 +14,20 @@ from pathlib import Path
 LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, READ_COUNTS, SAMPLE, MMAP2, AUX = range(2, 12)
 CGROUP, HEADER_ATTR, FINISHED_ROUND, AUXTRACE, THREAD_MAP, HEADER_FEATURE = 19, 64, 68, 71, 73, 80
 MISC_KERNEL, MISC_USER, MISC_EXACT_IP = 1, 2, 1 << 14
-CLOCK_MONOTONIC = 1
 REGS_ABI_64 = 2
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID = (1 << bit for bit in range(10))
-BRANCH_STACK, REGS_USER, STACK_USER, IDENTIFIER, SAMPLE_CGROUP = (
-    1 << bit for bit in (11, 12, 13, 16, 21)
-)
-RAW, WEIGHT, DATA_SRC, WEIGHT_STRUCT = (1 << bit for bit in (10, 14, 15, 24))
+BRANCH_STACK, REGS_USER, IDENTIFIER, SAMPLE_CGROUP = (1 << bit for bit in (11, 12, 16, 21))
+RAW, WEIGHT, DATA_SRC = (1 << bit for bit in (10, 14, 15))
 AUXTRACE_INFO, TIME_CONV, TRACE_SPE = 70, 79, 4
 BRANCH_USER, BRANCH_ANY, BRANCH_ANY_CALL, BRANCH_CALL_STACK = (1 << bit for bit in (0, 3, 4, 11))
-BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX, BRANCH_COUNTERS = (
-    1 << bit for bit in (14, 15, 17, 19)
-)
+BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (1 << bit for bit in (14, 15, 17))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
     1 << bit for bit in range(5)
 )
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
     1 << bit for bit in (1, 5, 10, 18)
 )
-FLAG_PRECISE, FLAG_USE_CLOCKID = 1 << 15, 1 << 25
+FLAG_PRECISE = 1 << 15
 HEADER_BUILD_ID, HEADER_HOSTNAME, HEADER_OSRELEASE = 2, 3, 4
 HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC = 6, 7, 9, 12
 HEADER_CPU_TOPOLOGY, HEADER_PMU_MAPPINGS, HEADER_GROUP_DESC = 13, 16, 17
@@ -73,7 +68,6 @@ class Event:
     sample_regs_user: int = 0
     sample_max_stack: int = 0
     size: int = ATTR_SIZE
-    config1: int = 0
 
     @property
     def inherit(self) -> bool:
@@ -82,7 +76,7 @@ class Event:
     def attr(self) -> bytes:
         """Its perf_event_attr."""
         begin = struct.pack(
-            "<IIQQQQQ",
+            "<IIQQQQQ24xQQ",
             self.type,
             ATTR_SIZE,
             self.config,
@@ -90,13 +84,8 @@ class Event:
             self.sample_type,
             self.read_format,
             self.flags,
-        )
-        begin += bytes(56 - len(begin)) + struct.pack("<Q", self.config1)
-        begin += bytes(72 - len(begin)) + struct.pack(
-            "<QQ", self.branch_sample_type, self.sample_regs_user
-        )
-        begin += bytes(92 - len(begin)) + struct.pack(
-            "<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0
+            self.branch_sample_type,
+            self.sample_regs_user,
         )
         begin += bytes(108 - len(begin)) + struct.pack("<H", self.sample_max_stack)
         end = struct.pack(
@@ -287,7 +276,6 @@ class Writer:
     build_ids: dict[str, str] = field(default_factory=dict)  # by path, in hexadecimal
     slots: int = 0  # the number that the PMU reports
     branches: int = 0  # the depth of its branch records
-    counter_width: int = 0  # of the counters of a branch record, in bits
     threads: tuple[str, ...] = ()  # the threads of each core
     pmus: tuple[tuple[int, str], ...] = ()  # number and name of each PMU
     caps: tuple[str, ...] = ()  # of the first of them
@@ -390,7 +378,6 @@ class Writer:
         registers: Sequence[int] = (),
         cgroup: int = 0,
         number: int = 0,
-        counters: Sequence[int] = (),
         times: tuple[int, int] = (7, 7),
         raw: bytes = b"",
         memory: tuple[int, int] = (0, 0),
@@ -399,10 +386,10 @@ class Writer:
 
         values: (id, value), the leader's first; callers: return addresses, last call first;
         branches: the index of the last register, and (from, to), (from, to, cycles) or
-        (from, to, cycles, mispredicted) of each branch, last one first; counters: those of each;
-        registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
-        samples, if it is not the leader's; times: for which it was enabled, and has counted; raw:
-        4 bytes more than a multiple of 8; memory: the weight and the data source.
+        (from, to, cycles, mispredicted) of each branch, last one first; registers: those of
+        sample_regs_user; cgroup: its id; number: the id of the event that samples, if it is not the
+        leader's; times: for which it was enabled, and has counted; raw: 4 bytes more than a
+        multiple of 8; memory: the weight and the data source.
         """
         number = number or values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -411,7 +398,6 @@ class Writer:
         for source, target, *more in pairs:
             cycles, missed = (*more, 0, 0)[:2]
             stack += [source, target, cycles << 4 | missed]
-        stack += counters
         parts = {
             IDENTIFIER: struct.pack("<Q", number),
             IP: struct.pack("<Q", ip),
@@ -425,9 +411,7 @@ class Writer:
             RAW: struct.pack("<I", len(raw)) + raw,
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
-            STACK_USER: struct.pack("<Q", 0),
             WEIGHT: struct.pack("<Q", memory[0]),
-            WEIGHT_STRUCT: struct.pack("<Q", memory[0]),
             DATA_SRC: struct.pack("<Q", memory[1]),
             SAMPLE_CGROUP: struct.pack("<Q", cgroup),
         }
@@ -526,11 +510,9 @@ class Writer:
             features[HEADER_CPU_TOPOLOGY] = (
                 cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
             )
-        numbers = {"branches": self.branches, "branch_counter_width": self.counter_width}
-        if any(numbers.values()):
-            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", len(numbers)) + b"".join(
-                sized(name) + sized(str(value)) for name, value in numbers.items()
-            )
+        if self.branches:
+            number = sized("branches") + sized(str(self.branches))
+            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", 1) + number
         if self.pmus:
             features[HEADER_PMU_MAPPINGS] = struct.pack("<I", len(self.pmus)) + b"".join(
                 struct.pack("<I", number) + sized(name) for number, name in self.pmus

@@ -39,15 +39,13 @@ BY = (
 PLACELESS = {"comm", "thread", "process", "cpu", "pmu", "cgroup"}  # keys without an address
 SEVERAL = (  # combinations of keys
     "comm,symbol",
-    "symbol,thread",
     "cpu,dso,comm",
     "thread,callchain",
     "srcline,symbol",
     "symbol,dso,comm,thread,process,cpu,pmu,srcline,callchain,cgroup",
 )
 CGROUPS = {1: "/", 21: "/system.slice/a;b.service", 2**40: ""}  # paths by id; one is not known
-ALL, CUT = ("[all]", 0), ("[cut]", 0)  # the rows below all frames
-MAX_STACK = 4  # frames, where chains are cut
+ALL = ("[all]", 0)  # the row below all frames
 NOWHERE = ("", 0)  # the page of address 0, which Linux 7.3 writes for samples in the kernel
 LINE = "nop;" * 16 + "\n"
 
@@ -173,7 +171,6 @@ class Simulation:
         # perf of Linux 6.12 sets attr.inherit for CPUs, too, where nothing is inherited
         self.any_thread = not self.inherit and self.random.random() < 0.5
         self.next_id = 1
-        self.max_stack = 0
         if events:
             self.groups = [
                 self._make_group(
@@ -230,8 +227,6 @@ class Simulation:
             | self.random.choice((0, pw.FORMAT_ENABLED | pw.FORMAT_RUNNING))
         )
         groups = []
-        if self.by == "children":
-            self.max_stack = self.random.choice((0, MAX_STACK))
         for _ in range(self.random.choice((1, 1, 2, 3))):
             chosen = [self.random.choice(EVENTS[:2])]
             others = [event for event in EVENTS if event != chosen[0]]
@@ -281,7 +276,6 @@ class Simulation:
                     kinds,
                     form,
                     flags,
-                    sample_max_stack=self.max_stack,
                 )
             )
         return group
@@ -374,11 +368,7 @@ class Simulation:
         if self.by == "children":
             frames = self._stack(stream)
             addresses = [address for _, address in reversed(frames)]
-            if self.max_stack and len(addresses) >= self.max_stack:
-                frames = [(CUT, 0)]
-            else:
-                frames = [(ALL, 0), *(frame for frame in frames if frame[1])]
-            addresses = addresses[: self.max_stack or None]
+            frames = [(ALL, 0), *(frame for frame in frames if frame[1])]
             rows = self._functions(frames)
             self.rows.update(zip(rows, rows))
             known, common = rows, ()  # windows do not count
@@ -410,8 +400,7 @@ class Simulation:
         It is still the same call if all frames below it are unchanged. Its own address may differ,
         as its code goes on.
         """
-        was_cut = stream.frames[:1] == [(CUT, 0)]
-        frames = [] if was_cut else stream.frames[1 : self.random.randrange(6) + 1]
+        frames = stream.frames[1 : self.random.randrange(6) + 1]
         if frames and self.random.random() < 0.5:
             place = self.random.choice([p for p in self.pages if p != NOWHERE])
             frames[-1] = (place, self.address_in(*place))
@@ -513,7 +502,7 @@ class Simulation:
 
     def _function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO and address of a function, as in the table."""
-        if (library, start) in (ALL, CUT):
+        if (library, start) == ALL:
             return (library, "", 0)
         if not library:
             return ("", "", ip)

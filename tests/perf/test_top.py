@@ -223,34 +223,6 @@ kill -KILL $(pgrep -P $killed)
 status=0
 wait $killed || status=$?
 echo $status >> /share/killed.said
-# nobody reads, and the pipe is full
-mkfifo /tmp/unread
-sleep 1000 < /tmp/unread &
-reader=$!
-head -c 65536 /dev/zero > /tmp/unread
-perf functions top -j -d 0.1 -e '{EVENTS}' -- \
-	sh -c 'benchmark --iterations 8000 0 1; exec sleep 1000' > /tmp/unread 2> /share/unread.said &
-unread=$!
-sleep 2
-kill $unread
-(sleep 60; kill -KILL $unread) &
-begun=$(date +%s)
-status=0
-wait $unread || status=$?
-echo $(($(date +%s) - begun)) >> /share/unread.said
-echo $status >> /share/unread.said
-kill $reader $!
-setsid perf functions top --windows-only --stdio -- sh -c \
-	'trap "sleep 1; > /tmp/ended; exit" TERM; > /tmp/begun; while :; do :; done' \
-	> /share/twice.out 2> /share/twice.said < /dev/null &
-twice=$!
-until [ -e /tmp/begun ]; do sleep 0.1; done
-kill $twice
-kill -- -$twice
-status=0
-wait $twice || status=$?
-echo $status >> /share/twice.said
-if [ -e /tmp/ended ]; then echo > /share/ended; fi
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts
 PYTHONPATH=/share python3 at_terminal.py
@@ -368,20 +340,6 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(numbers, sorted(set(numbers)))
         ends = [part["time"][1] for part in parts]
         self.assertGreater(max(b - a for a, b in zip(ends, ends[1:])), 2)
-
-    def test_signal_comes_twice(self):
-        """A program gets time to end."""
-        self.assertEqual(said("twice")[1], 0)
-        self.assertTrue((SHARE / "ended").exists())
-
-    def test_nobody_reads(self):
-        """A signal ends it, after as long as perf record would have."""
-        (said_why, seconds), status = said("unread")
-        self.assertRegex(
-            said_why, "cannot write the table: Connection timed out: send the output elsewhere"
-        )
-        self.assertEqual(status, 255)
-        self.assertTrue(9 <= int(seconds) <= 15, seconds)
 
     def test_record_killed(self):
         """Nobody but this process can say it."""
