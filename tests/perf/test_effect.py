@@ -5,16 +5,13 @@ A program is simulated here: the rates of its functions are known, and so is wha
 adds to the interval after it.
 """
 
-import itertools
 import math
 import random
 import unittest
 from typing import NamedTuple
 
-from tests.harness import perfdata as pw
-from tests.harness import recording as pw_recording
 from tests.harness import sumsfile
-from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.env import CHECK, PERF, must
 from tests.harness.estimates import poisson
 from tests.harness.tables import flat
 
@@ -82,37 +79,3 @@ class Effect(unittest.TestCase):
         for name, row in rows(0, 0).items():
             self.assertNotIn("CPI", row["weak"])
             self.assertAlmostEqual(row["metrics"]["CPI"] / FUNCTIONS[name].cpi, 1, delta=0.05)
-
-    def test_notes_are_of_all_intervals(self):
-        """The effect of interrupts is told of all sums, also if there is a table for each span."""
-        group = [
-            pw.Event(
-                "cycles",
-                0,
-                0,
-                [1],
-                pw_recording.LONG,
-                pw_recording.WINDOW,
-                flags=pw.FLAG_SAMPLE_ID_ALL,
-            ),
-            pw.Event("instructions", 0, 1, [2], flags=pw.FLAG_SAMPLE_ID_ALL),
-        ]
-        drawn = pw_recording.Recording([group], 100)
-        drawn.clock = itertools.count(1, 10**6)
-        draw = random.Random(17)
-        # the interrupt adds much in the first span, and little in the others
-        for instructions, number in (70, 2000), (145, 4000):
-            for _ in range(number):
-                drawn.sample(0x1000, pw_recording.LONG, 5000 + draw.randrange(20))
-                drawn.sample(0x1000, pw_recording.WINDOW, instructions + draw.randrange(10))
-        path = drawn.write(DATA / "spans.data")
-        command = PERF, "functions", "report", path
-        (note,) = self.told(*command)
-        self.assertEqual(self.told(*command, "--interval", "0.8"), [note])
-        self.assertEqual(self.told(*command, "--sums", "-"), [note])
-
-    def told(self, *command: object) -> list[str]:
-        """The notes on what interrupts add."""
-        done = run(*command, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return [line for line in done.stderr.splitlines() if "the interrupt that" in line]

@@ -35,15 +35,9 @@ def report(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return run(PERF, "functions", "report", "-j", path, *options, stderr=-1)
 
 
-class Undescribed(pw.Writer):
-    """The header describes only the groups in `described`."""
-
-    described: Sequence[Sequence[pw.Event]] = ()
-
-
-def lone(*groups: Sequence[pw.Event]) -> Undescribed:
-    """Events of groups that the header does not describe."""
-    return Undescribed([[event] for group in groups for event in group])
+def lone(group: Sequence[pw.Event]) -> pw.Writer:
+    """Events of a group that the header does not describe."""
+    return pw.Writer([[event] for event in group])
 
 
 class Groups(unittest.TestCase):
@@ -67,26 +61,25 @@ class Groups(unittest.TestCase):
             events[-1].flags |= flags
         return events
 
-    def take(self, writer: pw.Writer, *groups: Sequence[pw.Event]) -> pw.Writer:
-        """Samples of each group on each CPU."""
+    def take(self, writer: pw.Writer, group: Sequence[pw.Event]) -> pw.Writer:
+        """Samples of the group on each CPU."""
         writer.comm(pw.Where(1, 10, 10), "prog")
-        values = {id_: 0 for group in groups for event in group for id_ in event.ids}
+        values = {id_: 0 for event in group for id_ in event.ids}
+        events = {event.name: event for event in group}
         for number in range(self.SAMPLES):
             cpi = 2 if number // 10 % 2 else 4
-            for group in groups:
-                events = {event.name: event for event in group}
-                for cpu, id_ in enumerate(events["cycles"].ids):
-                    for event in group:
-                        counts = {"cycles": 1000, "instructions": 1000 // cpi}
-                        values[event.ids[cpu]] += counts.get(event.name, 0)
-                    writer.sample(
-                        events["cycles"],
-                        pw.Where(2000 + 1000 * number + cpu, 10, 10, cpu),
-                        F if cpi == 2 else G,
-                        1000,
-                        [(event.ids[cpu], values[event.ids[cpu]]) for event in group],
-                        number=id_,
-                    )
+            counts = {"cycles": 1000, "instructions": 1000 // cpi}
+            for cpu, id_ in enumerate(events["cycles"].ids):
+                for event in group:
+                    values[event.ids[cpu]] += counts.get(event.name, 0)
+                writer.sample(
+                    events["cycles"],
+                    pw.Where(2000 + 1000 * number + cpu, 10, 10, cpu),
+                    F if cpi == 2 else G,
+                    1000,
+                    [(event.ids[cpu], values[event.ids[cpu]]) for event in group],
+                    number=id_,
+                )
         return writer
 
     def check(self, writer: pw.Writer, factor: int = 1) -> None:
@@ -114,26 +107,6 @@ class Groups(unittest.TestCase):
             for events in group, group[::-1]:
                 with self.subTest(form=form, events=events[0].name):
                     self.check(self.take(lone(events), group))
-
-    def test_several(self):
-        """One of two groups is described; another event is in none."""
-        groups = [self.group("cycles", "instructions", first=first) for first in (1, 11)]
-        single = pw.Event("faults", 1, 2, [99], 1, sample_type=pw.Event("", 0, 0, []).sample_type)
-        single.sample_type ^= pw.READ
-        for described in ([], groups[:1]):
-            rest = [event for group in groups[len(described) :] for event in group]
-            # the events of two groups are mixed
-            writer = Undescribed(
-                [*described, *([event] for event in rest[::2] + rest[1::2]), [single]]
-            )
-            writer.described = described
-            self.take(writer, *groups)
-            for number in range(5):
-                writer.sample(single, pw.Where(2500 + 1000 * number, 10, 10), F, 1, [], number=99)
-            # both groups have the same events, so their sums are added up
-            self.check(writer, factor=2)
-            rows = flat(report(DATA / "groups.data").stdout)["functions"]
-            self.assertEqual([row["metrics"]["%PF"] for row in rows], [100, 0])
 
     def test_other_member_samples(self):
         """It has the windows, also if the leader counts nothing; raw and parsed."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Records of losses, counts that begin anew, windows that end late, and groups that end early."""
+"""Records of losses, windows that end late, and groups that end early."""
 
 import struct
 import unittest
@@ -90,27 +90,6 @@ class Parts(unittest.TestCase):
             self.assertEqual(counts["cycles"], 20 * (LONG + WINDOW))
             for member in "instructions", "cache-misses":  # by their rates in windows
                 self.assertAlmostEqual(counts[member], counts["cycles"] / 10)
-
-    def test_cgroup_of_a_guest(self):
-        """Its cgroups are not known."""
-        kind = pw.Event("cycles", 0, 0, [1]).sample_type | pw.SAMPLE_CGROUP
-        group = [
-            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=kind),
-            pw.Event("instructions", 0, 1, [2], sample_type=kind),
-        ]
-        recording = Recording([group])
-        index = struct.pack("<Q4qQQ", 1, 1, 0, 0, 100, 100, 0)  # event 1 is of guest 100
-        recording.writer.record(self.ID_INDEX, index, 0)
-        for _ in range(20):
-            recording.sample(0x1000, LONG, 1000, cgroup=7, misc=self.GUEST_USER)
-            recording.sample(0x1000, WINDOW, 100, cgroup=7, misc=self.GUEST_USER)
-        path = recording.write(DATA / "guest.data")
-        done = run(PERF, "functions", "report", "--by", "cgroup", "-j", path, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (row,) = flat(done.stdout)["functions"]
-        self.assertEqual((row["symbol"], row["windows"]["matched"]), ("[unknown]", 20))
-
-    ID_INDEX, GUEST_USER = 69, 5
 
 
 class Late(unittest.TestCase):
