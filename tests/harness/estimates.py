@@ -32,25 +32,24 @@ def sums_line(
     return sumsfile.line("row", symbol, "/prog", "-", *numbers).rstrip("\n")
 
 
-def quantile(freedom: float) -> float:
-    """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose
-    density is cos^(freedom - 1).
+def integral(low: float, high: float, freedom: float, steps: int = 2000) -> float:
+    """Of the density of Student's t distribution, but for a factor, by Simpson's rule.
+
+    With t = sqrt(freedom) tan(angle) the density is cos^(freedom - 1).
     """
+    width = (high - low) / steps
+    height = [math.cos(low + step * width) ** (freedom - 1) for step in range(steps + 1)]
+    return width / 3 * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
 
-    def integral(angle: float, steps: int = 2000) -> float:
-        height = [math.cos(angle * step / steps) ** (freedom - 1) for step in range(steps + 1)]
-        return (
-            angle
-            / steps
-            / 3
-            * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
-        )
 
+def quantile(freedom: float) -> float:
+    """97.5 % of Student's t distribution."""
     low, high = 0.0, math.pi / 2
-    whole = integral(math.pi / 2 - 1e-12)
+    whole = integral(0, math.pi / 2 - 1e-12, freedom)
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if integral(middle) < 0.95 * whole else (low, middle)
+        below = integral(0, middle, freedom) < 0.95 * whole
+        low, high = (middle, high) if below else (low, middle)
     return math.sqrt(freedom) * math.tan(low)
 
 

@@ -4,7 +4,7 @@ can take.
 
 In the emulated machine a program executes the same instructions in each run, and only those are
 counted. So however it is recorded, the sums of its functions are equal to the last digit.
-test_recording.py tests that they are right.
+test_top.py tests that they are right.
 """
 
 import shutil

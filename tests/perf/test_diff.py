@@ -17,7 +17,15 @@ from typing import NamedTuple
 
 from tests.harness import sumsfile
 from tests.harness.env import PERF, run
-from tests.harness.estimates import Window, crowd, estimate, poisson, quantile, rate_bounds
+from tests.harness.estimates import (
+    Window,
+    crowd,
+    estimate,
+    integral,
+    poisson,
+    quantile,
+    rate_bounds,
+)
 from tests.harness.runs import DATA, MANY, Program, by_column, compared, rows_of, sums
 
 Function = tuple[str, str, str, Sequence[Window]]  # symbol, DSO, address, windows
@@ -72,22 +80,10 @@ def changes(before: Sequence[Function], after: Sequence[Function], *options: obj
     return rows_of(done)
 
 
-def tail(t: float, freedom: float, steps: int = 2000) -> float:
-    """The probability that |t| is exceeded in Student's t distribution.
-
-    With t = sqrt(freedom) tan(angle) the density is cos^(freedom - 1), integrated by Simpson's
-    rule.
-    """
-
-    def integral(low: float, high: float) -> float:
-        width = (high - low) / steps
-        height = [math.cos(low + step * width) ** (freedom - 1) for step in range(steps + 1)]
-        return (
-            width / 3 * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
-        )
-
-    angle = math.atan(abs(t) / math.sqrt(freedom))
-    return integral(angle, math.pi / 2 - 1e-9) / integral(0, math.pi / 2 - 1e-9)
+def tail(t: float, freedom: float) -> float:
+    """The probability that |t| is exceeded in Student's t distribution."""
+    angle, right = math.atan(abs(t) / math.sqrt(freedom)), math.pi / 2 - 1e-9
+    return integral(angle, right, freedom) / integral(0, right, freedom)
 
 
 def drawn(draw: random.Random, number: int, cpi: float = 1.5, faults: float = 1.0) -> list[Window]:

@@ -253,20 +253,6 @@ class Counts(Case):
         self.refused(path, "--limit", "--limit=0")
         self.refused(Windows().write(DATA / "none.data"), "no window of a counter group")
 
-    def test_new_column(self):
-        """One more line of METRICS is one more column."""
-        windows = Windows()
-        windows.window(0x1000)
-        path = windows.write(DATA / "column.data")
-        line = '    Metric("IPC", "instructions per cycle", "instructions", "cycles", 1),\n'
-        text = SCRIPT.read_text(encoding="utf-8").replace("METRICS = (\n", "METRICS = (\n" + line)
-        with tempfile.TemporaryDirectory() as folder:
-            mine = Path(folder, SCRIPT.name)
-            mine.write_text(text, encoding="utf-8")
-            done = run(PERF, "script", "-i", path, "-s", mine, "--", "--csv")
-        (row,) = rows(done.stdout)
-        self.assertAlmostEqual(float(row["IPC"]), 100 / 300)
-
     def test_full_disk(self):
         windows = Windows()
         windows.window(0x1000)

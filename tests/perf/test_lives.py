@@ -35,14 +35,13 @@ class Way(NamedTuple):
     jitter: bool = True  # the first interval of each process is drawn
     counts: bool = True  # samples have what the group has counted
     window: int = 0
-    inherit: bool = True
 
 
 class Lives(Recording):
     """A recording of children. Instructions have a frequency, whose period they inherit."""
 
     def __init__(self, way: Way, seed: int) -> None:
-        flags = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_INHERIT * way.inherit
+        flags = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_INHERIT
         kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
         kinds |= pw.READ * way.counts
         jitter = JITTER * way.jitter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings of the emulated machine: alternation, tables of the benchmark, threads and children.
+"""Recordings of the emulated machine: alternation, plain profiles, threads and children.
 
 perfdata.py reads the samples, not perf. `benchmark --truth` counts what the benchmark does, one
 instruction at a time, without a PMU.
@@ -11,9 +11,8 @@ import unittest
 from itertools import pairwise
 
 from tests.harness import perfdata as pw
-from tests.harness.env import ARCH, BUILD, CHECK, PERF, in_guest, must, native
+from tests.harness.env import ARCH, BUILD, CHECK, PERF, in_guest, must
 from tests.harness.machines import RECORD
-from tests.harness.tables import flat
 from tests.harness.truth import Truth, read_truth
 
 MINUTES = 2
@@ -22,14 +21,11 @@ MACHINES = "arm64"
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
 MEMBERS = "instructions,page-faults"
-# fewer iterations where every window is recorded: 140,000 windows
-SHORT = "--iterations 800"
 COMMANDS = (
     RECORD
     + f"""
 benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
-record plain-window.data '{{cycles/period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
 record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
 	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
@@ -100,42 +96,6 @@ class PlainProfile(unittest.TestCase):
         for kind in "frequency", "period":
             plain = self.check(f"plain-{kind}", False)
             self.assertLess(abs(self.check(f"option-{kind}", True) / plain - 1), 0.01)
-
-
-class Measured(unittest.TestCase):
-    """The table agrees with the benchmark."""
-
-    def rows(self, name: str) -> dict[str, dict]:
-        done = native(SHARE / f"{name}.data", "-j")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return {row["symbol"]: row for row in flat(done.stdout)["functions"]}
-
-    def test_shares(self):
-        """Those of the cycles, whether windows match or not."""
-        # half of the samples end a window, and weigh little
-        for name, part in ("alternate", 2), ("plain-window", 1):
-            rows = self.rows(name)
-            number = sum(row["observations"]["samples"] for row in rows.values()) / part
-            # the start and the end of the program are not in the truth
-            self.assertGreater(sum(rows[leaf]["metrics"]["%CY"] for leaf in truth()), 98)
-            for leaf, row in truth().items():
-                error = 100 * math.sqrt(row.share * (1 - row.share) / number)
-                measured = rows[leaf]["metrics"]["%CY"]
-                self.assertAlmostEqual(measured, 100 * row.share, delta=4 * error, msg=leaf)
-
-    def test_page_faults(self):
-        expected = truth()
-        for name in "alternate", "plain-window":
-            rows = self.rows(name)
-            true = 1000 * expected["dcache_miss"].faults / expected["dcache_miss"].length
-            error = rows["dcache_miss"]["errors"]["PF/KI"]
-            self.assertTrue(0 < error < true / 10)
-            self.assertAlmostEqual(
-                rows["dcache_miss"]["metrics"]["PF/KI"], true, delta=4 * error, msg=name
-            )
-            for leaf, row in expected.items():
-                if not row.faults:
-                    self.assertIn(rows[leaf]["metrics"]["PF/KI"], (0, None), leaf)
 
 
 class Threads(unittest.TestCase):
