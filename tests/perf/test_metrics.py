@@ -105,22 +105,24 @@ class RandomWindows(Recording):
         return (number - 1) * statistics.pvariance(values)
 
 
-# of a Neoverse N2, which has 5 slots
+def stalled(c: Counts, event: str) -> float:
+    """The percentage of the slots of a Neoverse N2, which has 5."""
+    return 100 * c[event] / (5 * c["cycles"])
+
+
+def flush(c: Counts, cycles: int) -> float:
+    return 100 * cycles * c["BR_MIS_PRED"] / c["cycles"]
+
+
+def issued(c: Counts, part: float) -> float:
+    return part * (100 - stalled(c, "STALL_SLOT"))
+
+
 TOPDOWN_L1: dict[str, Callable[[Counts], float]] = {
-    "frontend_bound": lambda c: 100
-    * (c["STALL_SLOT_FRONTEND"] / 5 - c["BR_MIS_PRED"])
-    / c["cycles"],
-    "backend_bound": lambda c: 100
-    * (c["STALL_SLOT_BACKEND"] / 5 - 3 * c["BR_MIS_PRED"])
-    / c["cycles"],
-    "bad_speculation": lambda c: 100
-    * (
-        (1 - c["OP_RETIRED"] / c["OP_SPEC"]) * (1 - c["STALL_SLOT"] / 5 / c["cycles"])
-        + 4 * c["BR_MIS_PRED"] / c["cycles"]
-    ),
-    "retiring": lambda c: 100
-    * (c["OP_RETIRED"] / c["OP_SPEC"])
-    * (1 - c["STALL_SLOT"] / 5 / c["cycles"]),
+    "frontend_bound": lambda c: stalled(c, "STALL_SLOT_FRONTEND") - flush(c, 1),
+    "backend_bound": lambda c: stalled(c, "STALL_SLOT_BACKEND") - flush(c, 3),
+    "bad_speculation": lambda c: issued(c, 1 - c["OP_RETIRED"] / c["OP_SPEC"]) + flush(c, 4),
+    "retiring": lambda c: issued(c, c["OP_RETIRED"] / c["OP_SPEC"]),
 }
 
 
