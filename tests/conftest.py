@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         minutes[group] = minutes.get(group, 0) + declared(item, "MINUTES", 0)
 
     def is_wanted(item: pytest.Item) -> bool:
-        if not declared(item, "SLOW", False) or item.path in named:
+        if declared(item, "SLOW", False) is not True or item.path in named:
             return True
         bases = {DEFAULT: BASE == DEFAULT, "every": True, "newer": BASE != DEFAULT}
         return config.option.slow and bases[declared(item, "ON_BASES", DEFAULT)]
@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         length = declared(item, "MINUTES", 0)
         for mark, has in (
-            ("slow", declared(item, "SLOW", False)),
+            ("slow", declared(item, "SLOW", False) is True),
             ("long", length),
             ("alone", declared(item, "ALONE", False)),
             ("machine", declared(item, "MACHINES", "")),

@@ -26,7 +26,7 @@ DATA = CHECK / "branches"
 AT = 0x10000000  # where the library is mapped
 SIZE = 0x4000  # of a function
 FUNCTIONS = "quick", "slow", "third"
-QUICK, SLOW, THIRD = (AT + SIZE * number for number in range(3))
+QUICK, TARDY, THIRD = (AT + SIZE * number for number in range(3))
 NOWHERE = 0x7FFF00000000
 WHERE = pw.Where(1000, 100, 100)
 PERIOD = 1000000
@@ -158,7 +158,7 @@ def loop(function: int, n: int, cycles: int, number: int = 64) -> list[tuple[int
 class Formula(unittest.TestCase):
     def test_cpi(self):
         """Two loops: of 10 instructions in 5 cycles, and of 5 in 20."""
-        stacks = [*[loop(QUICK, 10, 5)] * 30, *[loop(SLOW, 5, 20)] * 90]
+        stacks = [*[loop(QUICK, 10, 5)] * 30, *[loop(TARDY, 5, 20)] * 90]
         path = recording("cpi", stacks)
         for options in (), ("--source", "branches"), ("--source", "best"):
             found = rows(path, *options)
@@ -184,7 +184,7 @@ class Formula(unittest.TestCase):
 
     def test_first_samples_choose_the_horizon(self):
         """Of a long recording; later samples that do not reach it are left out."""
-        far, near = loop(QUICK, 10, 400, 2), loop(SLOW, 10, 60, 2)
+        far, near = loop(QUICK, 10, 400, 2), loop(TARDY, 10, 60, 2)
         path = recording("first", [*[far] * 10000, *[near] * 2000])
         self.assertIn("from the 200 cycles that end 100 before the overflow", said(path))
         self.assertEqual({name: own[0] for name, own in sums(path).items()}, {"quick": 2000000})
@@ -194,7 +194,7 @@ class Formula(unittest.TestCase):
 
     def test_share_is_of_the_last_target(self):
         """Whatever was before, and wherever the interrupt came."""
-        stacks = [[(QUICK + 36, target, 5), *loop(QUICK, 10, 5)] for target in (SLOW, SLOW, THIRD)]
+        stacks = [[(QUICK + 36, target, 5), *loop(QUICK, 10, 5)] for target in (TARDY, TARDY, THIRD)]
         found = rows(recording("shares", stacks * 40))
         self.assertAlmostEqual(found["slow"]["%CY"], 200 / 3)
         self.assertAlmostEqual(found["third"]["%CY"], 100 / 3)
@@ -235,12 +235,12 @@ class Origin(unittest.TestCase):
     def test_is_that_of_the_last_record(self):
         """Here all interrupts come in another one."""
         hits = [
-            Hit(event, [(SLOW if target == QUICK else QUICK, target, 5), (THIRD, THIRD, 5)])
+            Hit(event, [(TARDY if target == QUICK else QUICK, target, 5), (THIRD, THIRD, 5)])
             for event, target, number in (
                 ("instructions", QUICK, 60),
-                ("instructions", SLOW, 40),
+                ("instructions", TARDY, 40),
                 ("cache-misses", QUICK, 12),
-                ("cache-misses", SLOW, 2),
+                ("cache-misses", TARDY, 2),
             )
             for _ in range(number)
         ]
@@ -268,12 +268,12 @@ class Origin(unittest.TestCase):
         ):
             with self.subTest(f"{event} {missed}"):
                 self.assertEqual(
-                    self.found([Hit(event, [(QUICK, SLOW, 5, missed)])] * 9), {function: 9}
+                    self.found([Hit(event, [(QUICK, TARDY, 5, missed)])] * 9), {function: 9}
                 )
 
     def test_is_that_of_the_address_else(self):
         """Without records that tell."""
-        last = [(QUICK, SLOW, 5)]
+        last = [(QUICK, TARDY, 5)]
         for name, hit, options in (
             ("none", Hit("cache-misses", []), {}),
             ("nowhere", Hit("cache-misses", [(QUICK, NOWHERE, 5)]), {}),
@@ -290,12 +290,12 @@ class Origin(unittest.TestCase):
     def test_interrupt_in_the_kernel(self):
         """Linux 7.3 does not tell the address."""
         self.assertEqual(
-            self.found([Hit("cache-misses", [(QUICK, SLOW, 5)], ip=0)] * 9), {"slow": 9}
+            self.found([Hit("cache-misses", [(QUICK, TARDY, 5)], ip=0)] * 9), {"slow": 9}
         )
 
     def test_all_events_need_records(self):
         """Both events of a rate have to be of the same place."""
-        last = [(QUICK, SLOW, 5)]
+        last = [(QUICK, TARDY, 5)]
         hits = [Hit("cache-misses", last), Hit("instructions", last)] * 9
         self.assertEqual(self.found(hits), {"slow": 18})
         self.assertEqual(self.found(hits, bare="instructions"), {"third": 18})
@@ -307,7 +307,7 @@ class Origin(unittest.TestCase):
 
 
 class Filters(unittest.TestCase):
-    stacks = [*[loop(QUICK, 10, 5)] * 30, *[loop(SLOW, 5, 20)] * 90]
+    stacks = [*[loop(QUICK, 10, 5)] * 30, *[loop(TARDY, 5, 20)] * 90]
 
     def test_records_that_tell_no_path(self):
         """Of some branches, of call chains, of events other than time, of an interrupt's path."""
@@ -388,8 +388,8 @@ class Hostile(unittest.TestCase):
             "wide": [wide] * 30,
             "zero": [zero] * 30,
             "none": [[]] * 30,
-            "one": [[(QUICK, SLOW, 7)]] * 30,
-            "all": [nowhere, top, backward, full, many, wide, zero, [], loop(SLOW, 5, 20)] * 9,
+            "one": [[(QUICK, TARDY, 7)]] * 30,
+            "all": [nowhere, top, backward, full, many, wide, zero, [], loop(TARDY, 5, 20)] * 9,
         }.items():
             with self.subTest(name):
                 self.check(name, stacks)
@@ -406,7 +406,7 @@ class Random(unittest.TestCase):
     def stacks(self, rng: random.Random) -> list[Records]:
         blocks = [
             (base + 4 * rng.randrange(1000), rng.randint(1, 30), rng.randint(1, 60))
-            for base in (QUICK, SLOW, THIRD)
+            for base in (QUICK, TARDY, THIRD)
             for _ in range(8)
         ]
         found: list[Records] = []

@@ -5,6 +5,7 @@ perf script is a second reader of the sums. A simulated program, whose counts ar
 tells whether shares, rates and intervals are true.
 """
 
+import itertools
 import math
 import random
 import unittest
