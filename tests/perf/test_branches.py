@@ -194,7 +194,9 @@ class Formula(unittest.TestCase):
 
     def test_share_is_of_the_last_target(self):
         """Whatever was before, and wherever the interrupt came."""
-        stacks = [[(QUICK + 36, target, 5), *loop(QUICK, 10, 5)] for target in (TARDY, TARDY, THIRD)]
+        stacks = [
+            [(QUICK + 36, target, 5), *loop(QUICK, 10, 5)] for target in (TARDY, TARDY, THIRD)
+        ]
         found = rows(recording("shares", stacks * 40))
         self.assertAlmostEqual(found["slow"]["%CY"], 200 / 3)
         self.assertAlmostEqual(found["third"]["%CY"], 100 / 3)
