@@ -17,7 +17,7 @@ what=$1 arch=$2 build=build/${BASE:-6.12}
 debian=$(scripts/vm.py --arch "$arch" --get debian)
 suite=$(scripts/vm.py --arch "$arch" --get suite)
 
-sysroot_packages=libc6-dev,libelf-dev,libdw-dev,libtraceevent-dev,libzstd-dev,libslang2-dev,libpython3-dev
+sysroot_packages=libc6-dev,libelf-dev,libdw-dev,libbz2-dev,liblzma-dev,libtraceevent-dev,libzstd-dev,libslang2-dev,libpython3-dev
 sysroot_packages+=,libstdc++6
 guest_packages=bash,coreutils,busybox-static,grep,sed,mawk,findutils,diffutils,procps,python3,perl-base
 guest_packages+=,libtraceevent1,libzstd1,libslang2,libstdc++6,libatomic1
