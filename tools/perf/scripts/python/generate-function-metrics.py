@@ -423,6 +423,7 @@ perf_db_export_mode = True  # call them
 perf_db_export_reads = True  # a sample of a group comes once, with the values of all its events
 
 collector = Collector()
+options = argparse.Namespace()  # those of the command line, see below
 event_names: Dict[int, str] = {}
 dsos: Dict[int, str] = {}
 symbols: Dict[int, Function] = {}
