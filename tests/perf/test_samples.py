@@ -334,6 +334,26 @@ class Truth(Sums):
             self.assertTrue(low < 1000 * (1 + often[row["symbol"]]) / 32 < high, row)
             self.assertTrue(often[row["symbol"]] or high < 1.3 * low, row)
 
+    def test_crumb(self):
+        """The first periods of a frequency are of few events: no ground for an endless interval."""
+        library = code.build(DATA / "crumb.s", code.assembly("near", "far"))
+        at = {name: 0x10000000 + place for name, place in code.addresses(library).items()}
+        events = [
+            pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 40, sample_type=KINDS)
+            for name in ("cycles", "instructions")
+        ]
+        recording = Recording([[event] for event in events])
+        recording.map(library, 0x10000000)
+        for group, place, number, period in (
+            *((group, at["near"], 50, 1_000_000) for group in (0, 1)),
+            *((group, at["near"] + 40, 1, 1) for group in (0, 1)),
+            *((group, at["far"] + 40, 50, 1_000_000) for group in (0, 1)),
+        ):
+            for _ in range(number):
+                recording.sample(place, period, group=group)
+        for row in report(recording.write(DATA / "crumb.data"))["functions"]:
+            self.assertLess(row["intervals"]["CPI"][1], 1e6, row["symbol"])
+
     def test_coverage(self):
         for samples in 1, 10, 100, 1000, 10000:
             for frequency in False, True:

@@ -706,12 +706,13 @@ static const char *join_deep(const struct context *context, const struct fn_row 
 
 	if (own.y <= 0)
 		return NULL;
-	if (y <= 0 || x <= 0)
-		return "skid";
 	pair.y = count_of(context->source, y, own.yy * y / own.y, 0, 1, context->all.y,
 			  context->all.yy);
 	pair.x = count_of(context->source, x, own.xx * x / own.x, 0, 1, context->all.x,
 			  context->all.xx);
+	/* Not even one sample is left. */
+	if (fmin(pair.y.effective, pair.x.effective) < 0.5)
+		return "skid";
 	deep.value = column->scale * y / x;
 	context->source->interval(&pair, &deep);
 	value->low = fmin(value->low, deep.low);
