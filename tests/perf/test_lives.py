@@ -247,7 +247,7 @@ class Machine(unittest.TestCase):
         symfs = DATA / "symfs/tmp"
         symfs.mkdir(parents=True, exist_ok=True)
         shutil.copy(self.share / "lives", symfs)
-        # most values of operations are marked: each process begins with a whole interval
+        # most values of operations are weak: each process begins with a whole interval
         for source, least in ("samples", 8), ("best", 2):  # not all of 24 are weak
             held: Counter = Counter()
             for _, length in LIVES:

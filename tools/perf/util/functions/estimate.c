@@ -616,17 +616,17 @@ const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row
 }
 
 /*
- * Skid: samples of an imprecise event are late, so some that are close to an entry or a return site
- * belong to the function before, and some of this one are in the functions behind it: a part of all
- * that are so close, as large as the function's part of the instructions there (or of time, without
- * late instructions). How late, and how often a function is left, windows tell; or else its samples
- * of time close to its entry.
+ * Skid: samples of an imprecise event are late. So samples close to an entry or a return site may
+ * belong to the function before. A function may have lost its part of such samples in all rows: the
+ * part that it has of the instructions there, or of time, if samples of instructions are not late.
+ * Windows tell how late samples are, and how often a function is left. Without windows, the samples
+ * of time close to its entry do.
  */
 struct skid {
 	double late;		/* in cycles */
 	double exits;		/* per cycle */
 	double time;		/* the samples of the event that measures time */
-	double part;		/* of what is executed close to entries in all functions */
+	double part;		/* of the work close to entries in all functions */
 };
 
 /* The part of an event that was sampled close to an entry. */
@@ -710,7 +710,7 @@ static const char *join_deep(const struct context *context, const struct fn_row 
 			  context->all.yy);
 	pair.x = count_of(context->source, x, own.xx * x / own.x, 0, 1, context->all.x,
 			  context->all.xx);
-	/* Not even one sample is left. */
+	/* Less than half of a sample is none. */
 	if (fmin(pair.y.effective, pair.x.effective) < 0.5)
 		return "skid";
 	deep.value = column->scale * y / x;
