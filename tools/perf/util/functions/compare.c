@@ -101,8 +101,6 @@ struct comparison {
 	unsigned int nr_limits;
 };
 
-static const struct fn_value none = { .value = NAN, .low = NAN, .high = NAN, .error = NAN };
-
 static const struct fn_column *column_of(const struct comparison *comparison, unsigned int field)
 {
 	return &comparison->columns->columns[comparison->fields[field]];
@@ -390,7 +388,7 @@ static void set_change(struct change *change, bool has_error)
 	/* The numbers of a crafted file may be infinite. */
 	value->value = after->value - before->value;
 	if (!isfinite(value->value))
-		*value = none;
+		*value = fn_undefined;
 	if (!fn_value__is_defined(value) || !has_error || !fn_value__has_interval(before) ||
 	    !fn_value__has_interval(after))
 		return;
@@ -419,7 +417,7 @@ static void run__find(struct run *run, const struct fn_column *column)
 	const struct fn_columns *columns = &run->columns;
 	struct fn_value *absent = &run->absent;
 
-	*absent = none;
+	*absent = fn_undefined;
 	run->place = fn_columns__find(columns, column->title, strlen(column->title));
 	run->source = run->place < 0 ? NULL : columns->columns[run->place].source;
 	if (run->place < 0 || !fn_column__is_share(column))
@@ -439,7 +437,7 @@ static struct fn_value run__value(const struct run *run, const struct fn_row *ro
 
 	if (row && run->place >= 0)
 		value = *fn_columns__value(&run->columns, row, run->place);
-	return fn_value__is_defined(&value) ? value : none;
+	return fn_value__is_defined(&value) ? value : fn_undefined;
 }
 
 /*
@@ -569,7 +567,7 @@ static void compare_column(struct comparison *comparison, unsigned int c)
 		struct change *change = &pair->changes[c];
 		unsigned int nr[NR_SIDES];
 
-		change->value = none;
+		change->value = fn_undefined;
 		for (int s = BEFORE; s < NR_SIDES; s++) {
 			change->values[s] = run__value(sides[s].runs, pair->rows[s]);
 			nr[s] = add_side(change, column, &sides[s], pair->rows[s], s);

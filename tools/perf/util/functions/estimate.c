@@ -4,19 +4,13 @@
  * share is the total of an event in the even observations of a row, divided by that of all rows; of
  * an event that is only counted together with its leader, it is the leader's share times the rate.
  */
-#include <errno.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <linux/kernel.h>
-#include <linux/zalloc.h>
 
 #include "functions.h"
-#include "text.h"
 
-/* fn_column.scale of a part of something, which cannot be more than 100. */
-#define PERCENT		100
 /* Values from fewer windows or paths are weak, and those of any source from fewer observations. */
 #define FEW		20
 #define FEWEST		5
@@ -27,94 +21,6 @@
 #define USUAL_LATE	10
 /* The part of the events in the delay that a value has lost or gained. */
 #define MOVED_BY_DELAY	0.5
-/* A million rows with 60 columns have as many values, of 4 GB. */
-#define MOST_VALUES	60000000
-/* More than all metrics of a CPU need; a crafted sums file has more. */
-#define MOST_COLUMNS	500
-
-static const struct fn_value undefined = {
-	.value = NAN, .low = NAN, .high = NAN, .error = NAN,
-};
-
-/* Titles and meanings of what columns show: scale x event / per. */
-static const struct {
-	const char *title, *meaning, *event, *per;
-	unsigned int scale, digits;
-} known[] = {
-	{ "CPI", "cycles per instruction", "cycles", "instructions", 1, 1 },
-	{ "%RI", "speculated instructions that retired", "instructions", "inst_spec", 100, 1 },
-	{ "BM/KI", "branch mispredicts per 1000 instructions", "branch-misses", "instructions",
-	  1000, 1 },
-	{ "%BMR", "branches that were mispredicted", "branch-misses", "branches", 100, 1 },
-	{ "CM/KI", "cache misses per 1000 instructions", "cache-misses", "instructions", 1000, 1 },
-	{ "%CM", "cache accesses that miss", "cache-misses", "cache-references", 100, 1 },
-	{ "L1DM/KI", "L1D load misses per 1000 instructions", "L1-dcache-load-misses",
-	  "instructions", 1000, 1 },
-	{ "%L1DMR", "L1D loads that miss", "L1-dcache-load-misses", "L1-dcache-loads", 100, 1 },
-	{ "TM/KI", "data TLB misses per 1000 instructions", "dTLB-load-misses", "instructions",
-	  1000, 3 },
-	{ "LLM/KI", "last-level cache misses of loads per 1000 instructions", "LLC-misses",
-	  "instructions", 1000, 3 },
-	{ "LAT", "cycles that a load takes", "load-latency", "loads", 1, 1 },
-	{ "MLAT", "cycles that a load takes which misses L1D", "miss-latency", "load-misses", 1,
-	  1 },
-	{ "PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3 },
-	{ "MIN/KI", "minor page faults per 1000 instructions", "minor-faults", "instructions",
-	  1000, 3 },
-	{ "MAJ/KI", "major page faults per 1000 instructions", "major-faults", "instructions",
-	  1000, 3 },
-	{ "CS/KI", "context switches per 1000 instructions", "context-switches", "instructions",
-	  1000, 3 },
-	{ "MIG/KI", "migrations to another CPU per 1000 instructions", "cpu-migrations",
-	  "instructions", 1000, 3 },
-	{ "AF/KI", "alignment faults per 1000 instructions", "alignment-faults", "instructions",
-	  1000, 3 },
-	{ "EF/KI", "emulation faults per 1000 instructions", "emulation-faults", "instructions",
-	  1000, 3 },
-	{ "%CY", "share of the cycles", "cycles", FN_TOTAL, 100, 1 },
-	{ "%I", "share of the instructions", "instructions", FN_TOTAL, 100, 1 },
-	{ "%BM", "share of the branch mispredicts", "branch-misses", FN_TOTAL, 100, 1 },
-	{ "%cache-references", "share of the cache accesses", "cache-references", FN_TOTAL, 100,
-	  1 },
-	{ "%cache-misses", "share of the cache misses", "cache-misses", FN_TOTAL, 100, 1 },
-	{ "%L1DA", "share of the L1D loads", "L1-dcache-loads", FN_TOTAL, 100, 1 },
-	{ "%L1DM", "share of the L1D load misses", "L1-dcache-load-misses", FN_TOTAL, 100, 1 },
-	{ "%TM", "share of the data TLB misses", "dTLB-load-misses", FN_TOTAL, 100, 1 },
-	{ "%LLM", "share of the last-level cache misses of loads", "LLC-misses", FN_TOTAL, 100,
-	  1 },
-	{ "%IS", "share of the speculated instructions", "inst_spec", FN_TOTAL, 100, 1 },
-	{ "%CLK", "share of the CPU clock", "cpu-clock", FN_TOTAL, 100, 1 },
-	{ "%TCLK", "share of the task clock", "task-clock", FN_TOTAL, 100, 1 },
-	{ "%PF", "share of the page faults", "page-faults", FN_TOTAL, 100, 1 },
-	{ "%MIN", "share of the minor page faults", "minor-faults", FN_TOTAL, 100, 1 },
-	{ "%MAJ", "share of the major page faults", "major-faults", FN_TOTAL, 100, 1 },
-	{ "%CS", "share of the context switches", "context-switches", FN_TOTAL, 100, 1 },
-	{ "%MIG", "share of the migrations", "cpu-migrations", FN_TOTAL, 100, 1 },
-	{ "%AF", "share of the alignment faults", "alignment-faults", FN_TOTAL, 100, 1 },
-	{ "%EF", "share of the emulation faults", "emulation-faults", FN_TOTAL, 100, 1 },
-};
-
-/*
- * The kernel's cache-references and cache-misses are those of another cache on the CPUs of each
- * vendor: titles and meanings of their shares, and of the rate.
- */
-static const struct {
-	const char *share_title, *share, *rate;
-} caches[][2] = {
-	[FN_VENDOR_ARM] = {
-		{ "%L1DA", "share of the L1D accesses" },
-		{ "%L1DM", "share of the L1D misses", "L1D misses per 1000 instructions" },
-	},
-	[FN_VENDOR_INTEL] = {
-		{ "%LLA", "share of the accesses to the last-level cache" },
-		{ "%LLM", "share of the last-level cache misses",
-		  "last-level cache misses per 1000 instructions" },
-	},
-	[FN_VENDOR_AMD] = {
-		{ "%L2A", "share of the L2 accesses" },
-		{ "%L2M", "share of the L2 misses", "L2 misses per 1000 instructions" },
-	},
-};
 
 /* Sums of two events over the sets of a source that have both, in a row or in all. */
 struct pool {
@@ -253,8 +159,8 @@ static struct fn_count count_of(const struct fn_source *source, double total, do
 static void cap_percentage(const struct fn_column *column, struct fn_value *value)
 {
 	/* The event is a part of the one that it is divided by. */
-	if (column->scale == PERCENT)
-		value->high = fmin(value->high, fmax(value->value, PERCENT));
+	if (column->scale == FN_PERCENT)
+		value->high = fmin(value->high, fmax(value->value, FN_PERCENT));
 }
 
 /*
@@ -353,10 +259,10 @@ static bool estimate_count(const struct places *evens, const struct places *leds
 {
 	const struct pool even = pool_at(evens, row), led = pool_at(leds, row);
 	const double samples = even.yy > 0 ? even.y * even.y / even.yy : 0;
-	struct fn_value rate = undefined;
+	struct fn_value rate = fn_undefined;
 	double relative = 0;
 
-	*count = undefined;
+	*count = fn_undefined;
 	count->number = led.number;
 	count->samples = led.number_y;
 	if (even.nr_sets && !even.y) {
@@ -419,7 +325,7 @@ static struct fn_value linked_rate(const struct context *context, const struct f
 	const struct fn_source *source = context->source;
 	const struct pool y = pool_at(&context->own, row), x = pool_at(&context->per, row);
 	const struct pool *all_y = &context->all, *all_x = &context->all_per;
-	struct fn_value value = undefined, first = undefined, second = undefined;
+	struct fn_value value = fn_undefined, first = fn_undefined, second = fn_undefined;
 	struct fn_pair pair = { .scale = column->scale };
 	double unit = all_y->weight > 0 ? all_y->squares / all_y->weight : 1;
 
@@ -463,7 +369,7 @@ static struct fn_value linked_rate(const struct context *context, const struct f
 static struct fn_value counted_rate(const struct context *context, const struct fn_row *row)
 {
 	const struct fn_column *column = context->column;
-	struct fn_value y, x, value = undefined;
+	struct fn_value y, x, value = fn_undefined;
 
 	if (!estimate_count(&context->even, &context->led, row, &y) ||
 	    !estimate_count(&context->even_per, &context->led_per, row, &x) || !(x.value > 0))
@@ -483,7 +389,7 @@ static struct fn_value rate_of(const struct context *context, const struct fn_ro
 	const struct fn_column *column = context->column;
 	const struct fn_source *source = context->source;
 	const struct pool *all = &context->all;
-	struct fn_value value = undefined;
+	struct fn_value value = fn_undefined;
 	struct fn_pair pair = { .scale = column->scale };
 	double unit = all->weight > 0 ? all->squares / all->weight : 1;
 	struct pool own;
@@ -517,7 +423,7 @@ static struct fn_value rate_of(const struct context *context, const struct fn_ro
 /* A share of the total of even observations. */
 static struct fn_value even_share(double scale, struct pool own, const struct pool *all)
 {
-	struct fn_value value = undefined;
+	struct fn_value value = fn_undefined;
 	const double n = all->number_y;
 	double samples = all->y * all->y / all->yy;
 
@@ -559,11 +465,11 @@ static struct fn_value share_of(const struct context *context, const struct fn_r
 
 	/* Chains that were cut are not part of the whole. */
 	if (row && fn_by__is(table->by, FN_BY_CHILDREN) && fn_row__is(row, FN_CUT))
-		return undefined;
+		return fn_undefined;
 	if (source->is_even || is_leader(table, source, column->event))
 		return even_share(column->scale, pool_at(&context->even, row), &context->all);
 	if (!estimate_count(&context->even, &context->led, row, &count) || !(context->sum > 0))
-		return undefined;
+		return fn_undefined;
 	value = count;
 	part = fmin(count.value / context->sum, 1);
 	/* The other rows are as uncertain as this one. */
@@ -756,12 +662,6 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	return doubt;
 }
 
-/* Returns half of the width of an interval. */
-static double half_width(const struct fn_value *value)
-{
-	return (value->high - value->low) / 2;
-}
-
 void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt)
 {
 	const double size = value->value ? fabs(value->value) : fabs(whole->value);
@@ -773,12 +673,12 @@ void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, co
 	if (!doubt && (!fn_value__has_interval(value) ||
 		       (value->number > 0 && value->number < FEWEST)))
 		doubt = "few";
-	if (!doubt && half_width(value) > WIDE * size)
+	if (!doubt && fn_value__half_width(value) > WIDE * size)
 		doubt = "wide";
 	value->doubt = doubt;
 	if (doubt)
 		value->mark = FN_WEAK;
-	else if (half_width(value) > ROUGH * size)
+	else if (fn_value__half_width(value) > ROUGH * size)
 		value->mark = FN_ROUGH;
 }
 
@@ -786,14 +686,14 @@ double fn_value__times_longer(const struct fn_value *value)
 {
 	if (!fn_value__has_interval(value) || !value->value)
 		return NAN;
-	return pow(half_width(value) / (0.1 * fabs(value->value)), 2);
+	return pow(fn_value__half_width(value) / (0.1 * fabs(value->value)), 2);
 }
 
 /* Values from a crafted file may exceed a double. */
 static void drop_infinite(struct fn_value *value)
 {
 	if (!isfinite(value->value))
-		*value = undefined;
+		*value = fn_undefined;
 	if (!isfinite(value->error))
 		value->error = NAN;
 	if (!isfinite(value->low) || !isfinite(value->high)) {
@@ -908,7 +808,7 @@ static void end_column(struct context *context)
 		free(all[i]->at);
 }
 
-static void set_values(struct fn_columns *columns, unsigned int c)
+void fn_columns__set_values(struct fn_columns *columns, unsigned int c)
 {
 	struct context context;
 	struct fn_column *column = &columns->columns[c];
@@ -938,46 +838,7 @@ static void set_values(struct fn_columns *columns, unsigned int c)
 	end_column(&context);
 }
 
-static int add_column(struct fn_columns *columns, const struct fn_column *column)
-{
-	struct fn_column *all = realloc(columns->columns, (columns->nr + 1) * sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	columns->columns = all;
-	all[columns->nr++] = *column;
-	return 0;
-}
-
-/* Says of which cache the column of an event is. */
-static void name_cache(const struct fn_table *table, struct fn_column *column)
-{
-	const bool is_miss = !strcmp(column->event, "cache-misses");
-	/* Operations tell of the first cache, as on Arm. */
-	const enum fn_vendor vendor = column->source == &fn_operations ?
-				      FN_VENDOR_ARM : fn_table__vendor(table);
-	const char *title = NULL, *meaning = NULL;
-
-	if ((!is_miss && strcmp(column->event, "cache-references")) || vendor == FN_VENDOR_UNKNOWN)
-		return;
-	if (fn_column__is_share(column)) {
-		title = caches[vendor][is_miss].share_title;
-		meaning = caches[vendor][is_miss].share;
-	} else if (!strcmp(column->title, "CM/KI") && is_miss) {
-		meaning = caches[vendor][is_miss].rate;
-	}
-	if (title) {
-		free(column->title);
-		column->title = strdup(title);
-	}
-	if (meaning) {
-		free(column->meaning);
-		column->meaning = strdup(meaning);
-	}
-}
-
-/* Returns true if a source has values of a column. */
-static bool has_values(const struct fn_table *table, const struct fn_source *source,
+bool fn_column__has_values(const struct fn_table *table, const struct fn_source *source,
 		       const struct fn_column *column)
 {
 	const bool is_share = fn_column__is_share(column);
@@ -998,404 +859,11 @@ static bool has_values(const struct fn_table *table, const struct fn_source *sou
 	return is_share && is_leader(table, source, column->event) ? has_even : all.number > 0;
 }
 
-/* Operations stand for instructions; of cycles, there are samples. */
-static bool suit_operations(const struct fn_table *table, struct fn_column *column)
-{
-	const char *base = fn_operations__base(table);
-	const bool is_share = fn_column__is_share(column);
-	const struct fn_column samples = { .event = "cycles", .per = FN_TOTAL };
-
-	if (!strcmp(is_share ? column->event : column->per, "instructions")) {
-		if (!base || (strcmp(base, FN_OPERATIONS) &&
-			      (is_share || !strcmp(column->event, "cycles"))))
-			return false;
-		*(is_share ? &column->event : &column->per) = base;
-	}
-	column->source = &fn_operations;
-	if (has_values(table, &fn_operations, column))
-		return true;
-	if (strcmp(column->event, "cycles") || column->per != base ||
-	    !has_values(table, &fn_samples, &samples))
-		return false;
-	column->source = &fn_samples;
-	column->per_source = &fn_operations;
-	return true;
-}
-
-/* Replaces a part of a text. */
-static void replace(char **text, const char *old, const char *new)
-{
-	char *at = *text ? strstr(*text, old) : NULL, *longer;
-
-	if (!at)
-		return;
-	if (asprintf(&longer, "%.*s%s%s", (int)(at - *text), *text, new, at + strlen(old)) < 0)
-		longer = NULL;
-	free(*text);
-	*text = longer;
-}
-
-/* Makes rates per operation those per instruction, as far as these were counted beside them. */
-static void convert(const struct fn_table *table, struct fn_column *column)
-{
-	const double factor = fn_operations__per_instruction(table);
-
-	if (strcmp(column->per, FN_OPERATIONS) && strcmp(column->per, FN_CHOSEN))
-		return;
-	if (!strcmp(column->per, FN_OPERATIONS) && !isnan(factor)) {
-		column->scale *= factor;
-		return;
-	}
-	replace(&column->title, column->per_source ? "CPI" : "/KI",
-		column->per_source ? "CPO" : "/KO");
-	replace(&column->meaning, "instruction", "operation");
-	if (column->unit && !strcmp(column->unit, "1/KI"))
-		column->unit = "1/KO";
-}
-
-/* Adds a column if a source has what it needs: the most exact one. Takes its texts. */
-static int add_recorded(struct fn_columns *columns, struct fn_column *column)
-{
-	int err = column->title && column->meaning ? 0 : -ENOMEM;
-
-	for (int i = 0; !err && fn_sources[i] && !column->source; i++) {
-		struct fn_column own = *column;
-
-		if (fn_sources[i] == &fn_operations && suit_operations(columns->table, &own))
-			*column = own;
-		else if (fn_sources[i] != &fn_operations &&
-			 has_values(columns->table, fn_sources[i], column))
-			column->source = fn_sources[i];
-	}
-	if (!err && column->source) {
-		name_cache(columns->table, column);
-		convert(columns->table, column);
-		/* On Arm, cache-misses are L1-dcache-load-misses. */
-		if (column->title && column->meaning &&
-		    fn_columns__find(columns, column->title, strlen(column->title)) < 0)
-			return add_column(columns, column);
-	}
-	free(column->title);
-	free(column->meaning);
-	return err;
-}
-
-static bool is_known_event(const struct fn_columns *columns, const char *event, bool is_share)
-{
-	for (unsigned int i = 0; i < columns->nr; i++) {
-		const struct fn_column *column = &columns->columns[i];
-
-		/* Operations stand for instructions. */
-		if (column->event && column->source == &fn_operations &&
-		    !strcmp(column->event, FN_OPERATIONS) && !strcmp(event, "instructions"))
-			return true;
-		if (column->event && !strcmp(column->event, event) &&
-		    (!is_share || fn_column__is_share(column)))
-			return true;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		/* Unless another event has its title */
-		if (!strcmp(known[i].event, event) &&
-		    (!is_share || !strcmp(known[i].per, FN_TOTAL)) &&
-		    fn_columns__find(columns, known[i].title, strlen(known[i].title)) < 0)
-			return true;
-	}
-	return false;
-}
-
-/* Returns a title, or a longer one if another column has it. */
-static char *title_of(const struct fn_columns *columns, const char *format, const char *event)
-{
-	char *title, *longer;
-
-	if (asprintf(&title, format, event) < 0)
-		return NULL;
-	while (fn_columns__find(columns, title, strlen(title)) >= 0) {
-		if (asprintf(&longer, "event:%s", title) < 0)
-			longer = NULL;
-		free(title);
-		if (!longer)
-			return NULL;
-		title = longer;
-	}
-	return title;
-}
-
-static struct fn_value count_value(const struct fn_column *column, const struct fn_table *table,
-				   const struct fn_row *row)
-{
-	struct fn_value value = undefined;
-
-	value.value = fn_row__events(table, row, column->event, NULL);
-	return value;
-}
-
-/* A column of an event: its share, its rate, or its number. */
-static int add_event_column(struct fn_columns *columns, const char *event, const char *per)
-{
-	const bool is_share = per && !strcmp(per, FN_TOTAL);
-	struct fn_column column = {
-		.event = event, .per = per, .scale = is_share ? PERCENT : 1000,
-		.digits = is_share ? 1 : 3, .unit = is_share ? "%" : "1/KI",
-	};
-	char *printable = function_text__printable(event);
-	int err = printable ? 0 : -ENOMEM;
-
-	if (columns->nr >= MOST_COLUMNS)
-		err = -EOVERFLOW;
-	if (!err)
-		column.title = title_of(columns, is_share ? "%%%s" : per ? "%s/KI" : "%s",
-					printable);
-	if (!err && asprintf(&column.meaning, is_share ? "share of %s" : per ?
-			     "%s per 1000 instructions" : "number of %s", printable) < 0)
-		column.meaning = NULL;
-	free(printable);
-	if (err)
-		return err;
-	if (per)
-		return add_recorded(columns, &column);
-	column.value = count_value;
-	column.is_count = true;
-	column.digits = 0;
-	column.unit = NULL;
-	return column.title && column.meaning ? add_column(columns, &column) : -ENOMEM;
-}
-
-/* Whether a list of titles has one, which may have commas. */
-static bool is_in(const char *titles, const char *title)
-{
-	const size_t length = strlen(title);
-
-	for (const char *at = titles; at && (at = strcasestr(at, title)); at++) {
-		if ((at == titles || at[-1] == ',') && (!at[length] || at[length] == ','))
-			return true;
-	}
-	return false;
-}
-
-/* Adds columns of all events that have none: shares only of events that sample themselves. */
-static int add_event_columns(struct fn_columns *columns, const char *per)
-{
-	const bool is_share = !strcmp(per, FN_TOTAL);
-	const struct fn_table *table = columns->table;
-	int err = 0;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		for (unsigned int j = 0; !err && j < set->nr_events; j++) {
-			const char *event = set->events[j].name;
-
-			if (!is_known_event(columns, event, is_share) && !set->is_hidden &&
-			    set->source != &fn_operations &&
-			    (!is_share || set->source == &fn_samples))
-				err = add_event_column(columns, event, per);
-		}
-	}
-	return err;
-}
-
-static struct fn_value discarded_value(const struct fn_column *column __maybe_unused,
-				       const struct fn_table *table, const struct fn_row *row)
-{
-	double ended = 0, matched = 0;
-	struct fn_value value = undefined;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-		const struct fn_sums *sums = is_of(set, &fn_windows) ? sums_of(row, set) : NULL;
-
-		ended += sums ? sums->ended : 0;
-		matched += sums ? sums->number : 0;
-	}
-	if (!ended)
-		return value;
-	value.value = PERCENT * (ended - matched) / ended;
-	return value;
-}
-
-/* Adds the numbers of events that the user has named. */
-static int add_count_columns(struct fn_columns *columns, const char *fields, const char *sort)
-{
-	const struct fn_table *table = columns->table;
-	int err = 0;
-
-	for (unsigned int i = 0; (fields || sort) && i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		for (unsigned int j = 0; !err && !set->is_hidden && j < set->nr_events; j++) {
-			char *title = function_text__printable(set->events[j].name);
-
-			if (!title)
-				return -ENOMEM;
-			if ((is_in(fields, title) || is_in(sort, title)) &&
-			    fn_columns__find(columns, title, strlen(title)) < 0)
-				err = add_event_column(columns, set->events[j].name, NULL);
-			free(title);
-		}
-	}
-	return err;
-}
-
-static int add_columns(struct fn_columns *columns, const char *fields, const char *sort)
-{
-	struct fn_column number = {
-		.title = strdup("#"),
-		.meaning = strdup("observations behind the least certain value"),
-		.scale = 1, .is_count = true,
-	};
-	struct fn_column discarded = {
-		.meaning = strdup("windows that began elsewhere"), .scale = PERCENT, .digits = 1,
-		.unit = "%", .source = &fn_windows, .value = discarded_value, .is_count = true,
-	};
-	const struct fn_table *table = columns->table;
-	bool has_instructions = false, has_windows = false;
-	int err = number.title && number.meaning ? add_column(columns, &number) : -ENOMEM;
-
-	for (size_t i = 0; !err && i < ARRAY_SIZE(known); i++) {
-		struct fn_column column = {
-			.title = strdup(known[i].title), .meaning = strdup(known[i].meaning),
-			.event = known[i].event, .per = known[i].per, .scale = known[i].scale,
-			.digits = known[i].digits,
-			.unit = known[i].scale == 100 ? "%" :
-				known[i].scale == 1000 ? "1/KI" : NULL,
-		};
-
-		err = add_recorded(columns, &column);
-	}
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		has_instructions |= !table->sets[i]->is_hidden &&
-				    fn_set__find(table->sets[i], "instructions") >= 0;
-	if (!err && has_instructions)
-		err = add_event_columns(columns, "instructions");
-	err = err ?: add_event_columns(columns, FN_TOTAL);
-	for (unsigned int i = 0; i < columns->nr; i++)
-		has_windows |= columns->columns[i].source == &fn_windows;
-	if (!err && has_windows) {
-		discarded.title = strdup("DIS");
-		err = discarded.title ? add_column(columns, &discarded) : -ENOMEM;
-	} else {
-		free(discarded.meaning);
-	}
-	return err ?: add_count_columns(columns, fields, sort);
-}
-
-/* Sets #: the observations behind the least certain value of each row that is printed. */
-static void set_numbers(struct fn_columns *columns, const char *fields)
-{
-	bool is_chosen = false;
-
-	for (unsigned int j = 1; j < columns->nr; j++)
-		is_chosen |= !columns->columns[j].is_count &&
-			     is_in(fields, columns->columns[j].title);
-	for (size_t i = 0; i < columns->table->nr_rows; i++) {
-		const struct fn_row *row = columns->table->rows[i];
-		struct fn_value *number = fn_columns__value(columns, row, 0);
-		double widest = -1;
-
-		*number = undefined;
-		number->value = 0;
-		for (unsigned int j = 1; j < columns->nr; j++) {
-			const struct fn_value *value = fn_columns__value(columns, row, j);
-			double width;
-
-			if (columns->columns[j].is_count || columns->columns[j].value ||
-			    !fn_value__is_defined(value) ||
-			    (is_chosen && !is_in(fields, columns->columns[j].title)))
-				continue;
-			width = value->value ? half_width(value) / fabs(value->value) : INFINITY;
-			if (!(width <= widest)) {
-				widest = width;
-				number->value = value->samples;
-			}
-		}
-		for (unsigned int j = 0; widest < 0 && j < row->nr_sums; j++)
-			number->value += row->sums[j] ? row->sums[j]->number : 0;
-	}
-}
-
-int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, const char *fields,
-		     const char *sort)
-{
-	int err;
-
-	memset(columns, 0, sizeof(*columns));
-	columns->table = table;
-	err = add_columns(columns, fields, sort);
-	if (err)
-		return err;
-	if (table->nr_rows * columns->nr > MOST_VALUES)
-		return -E2BIG;
-	columns->values = calloc(table->nr_rows * columns->nr + 1, sizeof(*columns->values));
-	if (!columns->values)
-		return -ENOMEM;
-	for (unsigned int i = 1; i < columns->nr; i++)
-		set_values(columns, i);
-	set_numbers(columns, fields);
-	return 0;
-}
-
-void fn_columns__exit(struct fn_columns *columns)
-{
-	for (unsigned int i = 0; i < columns->nr; i++) {
-		struct fn_column *column = &columns->columns[i];
-
-		free(column->title);
-		free(column->meaning);
-		if (column->free_data)
-			column->free_data(column->data);
-	}
-	free(columns->columns);
-	free(columns->values);
-	memset(columns, 0, sizeof(*columns));
-}
-
-int fn_columns__add(struct fn_columns *columns, const struct fn_column *column)
-{
-	const unsigned int nr = columns->nr;
-	const size_t nr_rows = columns->table->nr_rows;
-	struct fn_value *values = calloc(nr_rows * (nr + 1) + 1, sizeof(*values));
-
-	if (!values || add_column(columns, column)) {
-		free(values);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < nr_rows; i++)
-		memcpy(values + i * (nr + 1), columns->values + i * nr, nr * sizeof(*values));
-	free(columns->values);
-	columns->values = values;
-	set_values(columns, nr);
-	return 0;
-}
-
-int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length)
-{
-	for (unsigned int i = 0; i < columns->nr; i++) {
-		if (!strncasecmp(columns->columns[i].title, title, length) &&
-		    !columns->columns[i].title[length])
-			return i;
-	}
-	return -1;
-}
-
-int fn_columns__default_sort(const struct fn_columns *columns)
-{
-	static const char *const shares[] = { "%CY", "%CLK", "%TCLK", "%I" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
-		int column = fn_columns__find(columns, shares[i], strlen(shares[i]));
-
-		if (column >= 0)
-			return column;
-	}
-	return 0;
-}
-
 double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
 		      double *variance)
 {
 	struct pool own = pool_of(table, row, &fn_samples, event, event);
-	struct fn_value count = undefined;
+	struct fn_value count = fn_undefined;
 
 	if (!own.nr_sets)
 		own = pool_of(table, row, &fn_operations, event, event);

@@ -5,7 +5,8 @@
  *   session.c    reads a recording: who (thread, CPU), where (rows.c), which stream
  *     -> fn_source  samples.c, windows.c, branches.c: makes observations of a sample
  *     -> table.c    fn_set__observe(): the only place that adds anything
- *   estimate.c   fn_columns: values with intervals and marks, from the sums of a table
+ *   columns.c    fn_columns: which rates and shares a table has
+ *   estimate.c   their values with intervals and marks, from the sums of a table
  *   print.c      text and csv; json.c, the browser: all print a fn_view
  *
  * Nothing below an arrow knows what is above it. What returns an int returns 0 or a negative error;
@@ -25,6 +26,7 @@ struct addr_location;
 struct dso;
 struct evlist;
 struct evsel;
+struct fn_column;
 struct fn_columns;
 struct fn_pair;
 struct fn_rows;
@@ -447,6 +449,8 @@ int fn_windows__end_bursts(struct fn_session *session);
 void fn_windows__stretch(struct fn_session *session, struct evlist *evlist);
 /* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
 double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
+struct fn_value fn_windows__discarded(const struct fn_column *column, const struct fn_table *table,
+				      const struct fn_row *row);
 int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
 		      bool is_live, struct fn_table *table);
 struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
@@ -504,7 +508,7 @@ extern const struct fn_source *const fn_sources[];	/* the most exact first */
 const struct fn_source *fn_source__find(const char *name);	/* NULL: none */
 
 /*
- * estimate.c, interval.c: values
+ * columns.c, estimate.c, interval.c: values
  */
 enum fn_mark { FN_SURE, FN_ROUGH, FN_WEAK };
 
@@ -519,6 +523,8 @@ struct fn_value {
 	const char *doubt;	/* the reason of FN_WEAK, in a word: "few", "wide", "skid", ... */
 };
 
+extern const struct fn_value fn_undefined;
+
 static inline bool fn_value__is_defined(const struct fn_value *value)
 {
 	return !isnan(value->value);
@@ -527,6 +533,11 @@ static inline bool fn_value__is_defined(const struct fn_value *value)
 static inline bool fn_value__has_interval(const struct fn_value *value)
 {
 	return !isnan(value->low);
+}
+
+static inline double fn_value__half_width(const struct fn_value *value)
+{
+	return (value->high - value->low) / 2;
 }
 
 /* An event in the observations of a row. */
@@ -549,7 +560,7 @@ struct fn_column {
 	char *title, *meaning;
 	const char *event;	/* NULL: of value() */
 	const char *per;	/* FN_TOTAL: a share */
-	double scale;		/* 100: a percentage */
+	double scale;		/* FN_PERCENT: of a part of something, which is at most 100 */
 	unsigned int digits;
 	const char *unit;	/* for JSON: "%", "1/KI", ... ; NULL: none */
 	const struct fn_source *source;	/* of its values; NULL for counts */
@@ -565,6 +576,7 @@ struct fn_column {
 };
 
 #define FN_TOTAL	"total"
+#define FN_PERCENT	100
 
 static inline bool fn_column__is_share(const struct fn_column *column)
 {
@@ -595,6 +607,12 @@ static inline struct fn_value *fn_columns__value(const struct fn_columns *column
 {
 	return &columns->values[row->index * columns->nr + column];
 }
+
+/* Whether a source has values of a column. */
+bool fn_column__has_values(const struct fn_table *table, const struct fn_source *source,
+			   const struct fn_column *column);
+/* Computes the values of a column for all rows. */
+void fn_columns__set_values(struct fn_columns *columns, unsigned int column);
 
 /*
  * The counts of events in a row (NULL: in all) that compare with each other, from one source: those

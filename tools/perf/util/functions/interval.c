@@ -40,6 +40,8 @@
 
 #include "functions.h"
 
+const struct fn_value fn_undefined = { .value = NAN, .low = NAN, .high = NAN, .error = NAN };
+
 #define NORMAL_95	1.959963984540054
 /* -log(0.05) */
 #define RULE_OF_THREE	2.995732273553991

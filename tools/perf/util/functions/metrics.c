@@ -457,7 +457,7 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
 	const struct fn_metric *metric = column->data;
 	const unsigned int nr = metric->nr;
 	double counts[nr + 1], slopes[nr + 1], covariances[nr * nr + 1], number, variance = 0;
-	struct fn_value value = { .value = NAN, .low = NAN, .high = NAN, .error = NAN };
+	struct fn_value value = fn_undefined;
 
 	if (!metric->source ||
 	    fn_row__counts(table, row, metric->source, (const char *const *)metric->names, nr,

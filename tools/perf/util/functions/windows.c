@@ -219,6 +219,27 @@ double fn_windows__exits(const struct fn_table *table, const struct fn_row *row,
 	return NAN;
 }
 
+/* The value of the column DIS: windows that end in a row, and have begun elsewhere. */
+struct fn_value fn_windows__discarded(const struct fn_column *column, const struct fn_table *table,
+				      const struct fn_row *row)
+{
+	struct fn_value value = fn_undefined;
+	double ended = 0, matched = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const struct fn_sums *sums = row ? fn_row__sums(row, set) : set->total;
+
+		if (set->source != &fn_windows || set->is_hidden || set->is_dropped || !sums)
+			continue;
+		ended += sums->ended;
+		matched += sums->number;
+	}
+	if (ended)
+		value.value = column->scale * (ended - matched) / ended;
+	return value;
+}
+
 /* Returns true if rates of all windows differ from those of the long intervals. */
 static bool are_disturbed(const struct fn_set *set, int y, int x)
 {
