@@ -364,7 +364,8 @@ static int add_columns(struct fn_columns *columns, const char *fields, const cha
 	};
 	struct fn_column discarded = {
 		.meaning = strdup("windows that began elsewhere"), .scale = FN_PERCENT, .digits = 1,
-		.unit = "%", .source = &fn_windows, .value = fn_windows__discarded, .is_count = true,
+		.unit = "%", .source = &fn_windows, .value = fn_windows__discarded,
+		.is_count = true,
 	};
 	const struct fn_table *table = columns->table;
 	bool has_instructions = false, has_windows = false;
@@ -421,7 +422,8 @@ static void set_numbers(struct fn_columns *columns, const char *fields)
 			    !fn_value__is_defined(value) ||
 			    (is_chosen && !is_in(fields, columns->columns[j].title)))
 				continue;
-			width = value->value ? fn_value__half_width(value) / fabs(value->value) : INFINITY;
+			width = value->value ?
+				fn_value__half_width(value) / fabs(value->value) : INFINITY;
 			if (!(width <= widest)) {
 				widest = width;
 				number->value = value->samples;

@@ -839,7 +839,7 @@ void fn_columns__set_values(struct fn_columns *columns, unsigned int c)
 }
 
 bool fn_column__has_values(const struct fn_table *table, const struct fn_source *source,
-		       const struct fn_column *column)
+			   const struct fn_column *column)
 {
 	const bool is_share = fn_column__is_share(column);
 	struct places places;

@@ -2,7 +2,8 @@
 /*
  * What the files of perf functions share. An observation is a function and a vector of counts.
  *
- *   session.c    reads a recording: who (thread, CPU), where (rows.c), which stream
+ *   session.c    reads a recording: which events count together (sets.c), who (thread, CPU),
+ *                where (rows.c), which stream
  *     -> fn_source  samples.c, windows.c, branches.c: makes observations of a sample
  *     -> table.c    fn_set__observe(): the only place that adds anything
  *   columns.c    fn_columns: which rates and shares a table has

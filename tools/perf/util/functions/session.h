@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of a session, and what session.c asks sets.c.
+ */
+#ifndef __PERF_FUNCTIONS_SESSION_H
+#define __PERF_FUNCTIONS_SESSION_H
+
+#include "../auxtrace.h"
+#include "../data.h"
+#include "../tool.h"
+#include "functions.h"
+
+struct perf_session;
+struct perf_time_interval;
+struct place;
+
+#define THREADS_BITS	6
+
+/* A thread in which samples were taken. */
+struct known_thread {
+	struct machine *machine;
+	u32 pid, tid;
+	u32 change;
+	bool is_filtered;
+	u64 number;
+};
+
+struct fn_session {
+	struct perf_tool tool;
+	struct perf_data data;
+	struct perf_session *session;
+	const struct fn_options *options;
+	const char *name;
+	struct fn_table *table;		/* of all, or with spans, of the current one: */
+	struct fn_table span;
+	struct fn_rows *rows;
+	struct fn_streams *streams;
+	struct fn_chains *chains;	/* with --children */
+	struct fn_chain chain;
+	struct fn_paths *paths;
+	struct fn_operations *operations;
+	struct itrace_synth_opts itrace;	/* what perf makes of SPE's records */
+	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data */
+	struct fn_sampler **samplers;
+	unsigned int nr_samplers;
+	char *cpu;
+	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
+	struct place *places;
+	struct known_thread threads[1 << THREADS_BITS];
+	u32 nr_changes;			/* of threads and maps, from 1 */
+	bool has_set, has_aux, has_event, wants_sites;
+	bool is_newer;			/* it has what only a newer perf knows */
+	bool is_refused;		/* the reason has been printed */
+	u32 noted;			/* see note_unnamed() */
+	struct strlist *ignored;
+	u64 lost_records, lost_outside, lost_samples, told_lost;
+	u64 throttled;
+	u64 nr_tasks;			/* that began during the recording */
+	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
+	bool has_begun;
+	u64 begin, last, forgot;	/* spans */
+	u64 first_time, last_time;	/* of all samples */
+	struct perf_time_interval *ranges;
+	int range_size, range_num;
+};
+
+/* Adds an event with its whole group, when its first sample comes. */
+int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
+			   const union perf_event *event, const struct perf_sample *sample);
+/* The groups of a recording without samples are known from its header. */
+int fn_session__add_idle_events(struct fn_session *session);
+bool fn_session__takes(struct fn_session *session, struct evsel *evsel);	/* its samples */
+bool fn_session__is_of_aux(struct fn_session *session, struct evsel *evsel);
+/* Print why events cannot be read. */
+int fn_session__refuse(struct fn_session *session, struct evsel *evsel, const char *reason);
+int fn_session__refuse_late(struct fn_session *session, struct evsel *evsel);
+/* Returns true, after a message, if the samples of an event lack what was requested. */
+bool fn_session__refuses(struct fn_session *session, struct evsel *evsel);
+bool fn_evsel__has_counts(const struct evsel *evsel);	/* in its samples */
+bool fn_evsel__is_alone(struct evsel *evsel);		/* in no group that is known */
+bool fn_evsel__is_sampler(const struct evsel *evsel);
+
+#endif /* __PERF_FUNCTIONS_SESSION_H */

@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which sets the events of a recording make. The first sample of an event adds its whole group, and
+ * events that are alone are one group: what counts together is a set of windows, and what samples
+ * is a set of event samples, of branch records or of operations.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "../debug.h"
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../sample.h"
+#include "../session.h"
+#include "../strlist.h"
+#include "session.h"
+#include "text.h"
+
+/* simpleperf has this period for events that do not sample. */
+#define NEVER		BIT_ULL(62)
+
+static const char too_large[] = "is in too large a group: record fewer events";
+
+static bool is_tracepoint(const struct evsel *evsel)
+{
+	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
+}
+
+/* Returns true if the samples of an event have counts. */
+bool fn_evsel__has_counts(const struct evsel *evsel)
+{
+	return !is_tracepoint(evsel) && evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+}
+
+bool fn_evsel__is_sampler(const struct evsel *evsel)
+{
+	const struct fn_evsel *own = evsel->priv;
+
+	return own && (own->samples || (own->sampler && own->sampler->evsel == evsel));
+}
+
+static bool is_aux_pmu(const char *name)
+{
+	static const char *const pmus[] = {
+		"intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pmus); i++) {
+		if (strstarts(name, pmus[i]))
+			return true;
+	}
+	return false;
+}
+
+const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_env *env = &session->session->header.env;
+	const char *mapping = env->pmu_mappings;
+	char *colon;
+
+	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
+		if (strtoul(mapping, &colon, 10) == evsel->core.attr.type && *colon)
+			return colon + 1;
+		mapping += strlen(mapping) + 1;
+	}
+	/* A pipe may lack the mapping. */
+	return evsel__name(evsel);
+}
+
+/* Returns true if an event is one of AUX data, which has no samples; they may be stripped. */
+bool fn_session__is_of_aux(struct fn_session *session, struct evsel *evsel)
+{
+	return evsel->core.attr.type >= PERF_TYPE_MAX &&
+	       (is_aux_pmu(evsel__name(evsel)) || is_aux_pmu(fn_session__pmu(session, evsel)));
+}
+
+/* Returns true if the samples of an event are operations. Call chains have none. */
+static bool takes_operations(struct fn_session *session, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+
+	return (!source || source == &fn_operations) && fn_operations__are(session, evsel);
+}
+
+/* An event that perf inject has made of AUX data: its samples have periods, and it has none. */
+static bool is_synthesized(struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	return !attr->sample_period && attr->sample_type & PERF_SAMPLE_PERIOD &&
+	       !fn_evsel__has_counts(evsel) && evsel->core.nr_members <= 1 &&
+	       evsel__is_group_leader(evsel);
+}
+
+/* Returns true if an event ends the intervals of its group. */
+static bool ends_intervals(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && fn_evsel__has_counts(evsel) &&
+	       evsel->core.attr.sample_period;
+}
+
+/* Returns true if the samples of an event tell how often it has happened. */
+static bool has_periods(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	/* Without a period, the counts of the group tell. */
+	if (is_tracepoint(evsel) || attr->sample_period >= NEVER ||
+	    fn_session__is_of_aux(session, evsel) ||
+	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD) && !ends_intervals(evsel)))
+		return false;
+	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_DUMMY ||
+						 attr->config == PERF_COUNT_SW_BPF_OUTPUT))
+		return false;
+	return attr->sample_period || is_synthesized(evsel);
+}
+
+/* Returns true if the samples of an event count: for windows, those of the leader tell shares. */
+static bool wants_samples(struct fn_session *session, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+	const struct fn_evsel *own = evsel->priv;
+	const bool is_leading = ends_intervals(evsel) ||
+				(own && own->sampler && own->sampler->evsel == evsel);
+
+	return source != &fn_branches && !takes_operations(session, evsel) &&
+	       has_periods(session, evsel) &&
+	       (source != &fn_windows || is_leading);
+}
+
+bool fn_session__takes(struct fn_session *session, struct evsel *evsel)
+{
+	return wants_samples(session, evsel) || ends_intervals(evsel) ||
+	       takes_operations(session, evsel);
+}
+
+int fn_session__refuse(struct fn_session *session, struct evsel *evsel, const char *reason)
+{
+	char *name = function_text__printable(evsel__name(evsel));
+
+	fn_err("%s %s", name ?: "an event", reason);
+	free(name);
+	session->is_refused = true;
+	return -EINVAL;
+}
+
+bool fn_session__refuses(struct fn_session *session, struct evsel *evsel)
+{
+	const char *lacks = session->chains ? fn_chains__lacks(session->chains, evsel) :
+					      fn_rows__lacks(session->rows, evsel);
+	char reason[256];
+
+	if (session->options->cpus && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
+		lacks = "--sample-cpu";
+	if (session->options->span && !(evsel->core.attr.sample_type & PERF_SAMPLE_TIME))
+		lacks = "-T";
+	if (!lacks)
+		return false;
+	scnprintf(reason, sizeof(reason), "lacks data that these options need: use %s%s",
+		  session->options->is_due ? "" : "perf functions record ", lacks);
+	fn_session__refuse(session, evsel, reason);
+	return true;
+}
+
+static int ignore_event(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	char *name, *text = NULL;
+	int err;
+
+	/* perf record adds a dummy; SPE's records are samples of other events. */
+	if ((attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY) ||
+	    (session->itrace.set && fn_session__is_of_aux(session, evsel)))
+		return 0;
+	name = function_text__printable(evsel__name(evsel));
+	if (name && asprintf(&text, "%s (%s)", name, is_tracepoint(evsel) ? "a tracepoint" :
+			     attr->type == PERF_TYPE_SOFTWARE &&
+			     attr->config == PERF_COUNT_SW_BPF_OUTPUT ?
+			     "written by BPF: time off the CPU, for example" :
+			     "in no counter group") < 0)
+		text = NULL;
+	err = text ? strlist__add(session->ignored, text) : -ENOMEM;
+	free(text);
+	free(name);
+	session->has_event |= !is_tracepoint(evsel);
+	return err == -EEXIST ? 0 : err;
+}
+
+/* Returns true if the samples of an event have records of all branches, where it counts. */
+static bool has_records(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
+	const char *by = session->options->by;
+
+	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) &&
+	       has_periods(session, evsel) && attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
+	       !evsel__has_branch_callstack(evsel) &&
+	       (!levels || ((attr->exclude_user || levels & PERF_SAMPLE_BRANCH_USER) &&
+			    (attr->exclude_kernel || levels & PERF_SAMPLE_BRANCH_KERNEL)));
+}
+
+/* Returns true if an event is not known to be in a group. */
+bool fn_evsel__is_alone(struct evsel *evsel)
+{
+	return !fn_evsel__has_counts(evsel) && evsel__leader(evsel)->core.nr_members <= 1;
+}
+
+static bool same_core(const struct evsel *a, const struct evsel *b)
+{
+	return fn_event__core(&a->core.attr) == fn_event__core(&b->core.attr);
+}
+
+/* Returns true if the events of both sample in one set. */
+static bool are_together(struct fn_session *session, struct evsel *a, struct evsel *b)
+{
+	return a->core.leader == b->core.leader ||
+	       (fn_evsel__is_alone(a) && fn_evsel__is_alone(b) && same_core(a, b) &&
+		a->core.attr.sample_period && b->core.attr.sample_period &&
+		!takes_operations(session, a) && !takes_operations(session, b));
+}
+
+/*
+ * Returns true if branch records tell the functions of the samples of an event, and of all events
+ * of its group: both sides of a rate need the same place. Software events are not late. A branch
+ * does not tell the line of the event.
+ */
+static bool all_have_records(struct fn_session *session, struct evsel *evsel)
+{
+	bool found = false;
+	struct evsel *pos;
+
+	if (fn_by__has(session->options->by, FN_BY_SRCLINE))
+		return false;
+	evlist__for_each_entry(session->session->evlist, pos) {
+		if (!are_together(session, pos, evsel) || !wants_samples(session, pos))
+			continue;
+		if (has_records(session, pos))
+			found = true;
+		else if (pos->core.attr.type != PERF_TYPE_SOFTWARE)
+			return false;
+	}
+	return found;
+}
+
+/* Returns the attr of the first event with a name, NULL: none. */
+static const struct perf_event_attr *find_named(const struct fn_session *session, const char *name)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+
+		if (name && own && own->name && !strcmp(own->name, name))
+			return &evsel->core.attr;
+	}
+	return NULL;
+}
+
+/*
+ * Names an event by what it counts. If another one of the name counts something else, it has perf's
+ * name, with a number if the other one has that, too.
+ */
+static int name_event(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr, *other;
+	char *name = is_synthesized(evsel) ? strdup(evsel__name(evsel)) :
+		     fn_event__name(attr, evsel__name(evsel), session->cpu);
+
+	for (unsigned int nr = 1; (other = find_named(session, name)) &&
+	     fn_event__differs(attr, other, session->cpu); nr++) {
+		free(name);
+		if (asprintf(&name, nr > 1 ? "%s#%u" : "%s", evsel__name(evsel), nr) < 0)
+			name = NULL;
+	}
+	((struct fn_evsel *)evsel->priv)->name = name;
+	return name ? 0 : -ENOMEM;
+}
+
+static struct fn_group group_of(const struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	return (struct fn_group){
+		.period	= attr->freq ? 0 : attr->sample_period,
+		.freq	= attr->freq ? attr->sample_freq : 0,
+		.window	= attr->alternative_sample_period,
+		.burst	= attr->alternative_sample_count,
+		.jitter	= attr->jitter_alternate_period,
+		.inherit = attr->inherit,
+	};
+}
+
+/* The place of an event in a set that has it. */
+static unsigned int place_in(const struct fn_set *set, const struct evsel *evsel)
+{
+	const struct fn_evsel *own = evsel->priv;
+
+	return fn_set__find(set, own->name);
+}
+
+/* Finds or makes the set of events, in which those of one name are one event. */
+static struct fn_set *make_set(struct fn_session *session, const struct fn_source *source,
+			       struct evsel *const *evsels, unsigned int nr, bool is_recorded)
+{
+	struct fn_event *events = calloc(nr, sizeof(*events));
+	struct fn_group group = group_of(evsels[0]);
+	unsigned int nr_events = 0;
+
+	for (unsigned int i = 0; events && i < nr; i++) {
+		const struct fn_evsel *own = evsels[i]->priv;
+		const bool is_precise = is_recorded || is_synthesized(evsels[i]) ||
+					evsels[i]->core.attr.precise_ip;
+		unsigned int j = 0;
+
+		while (j < nr_events && strcmp(events[j].name, own->name))
+			j++;
+		if (j < nr_events) {
+			events[j].is_precise &= is_precise;
+			continue;
+		}
+		events[j] = (struct fn_event){
+			.name = strdup(own->name), .is_precise = is_precise, .scale = 1,
+		};
+		if (!events[nr_events++].name)
+			return NULL;
+	}
+	if (nr_events > FN_MOST_EVENTS) {
+		fn_session__refuse(session, evsels[0], too_large);
+		while (nr_events)
+			free(events[--nr_events].name);
+		zfree(&events);
+	}
+	return events ? fn_table__findnew_set(fn_session__table(session), source, &group, events,
+					      nr_events) : NULL;
+}
+
+/* Returns the largest change of an interval by jitter. */
+static u64 jitter_of(u32 width, u64 period)
+{
+	const u32 bits = min(width, 63U);
+
+	return bits ? min_t(u64, 1ULL << bits, period / 2) : 0;
+}
+
+/* Sets which intervals of a group are windows. */
+static void set_limit(struct fn_sampler *sampler)
+{
+	const struct perf_event_attr *attr = &sampler->evsel->core.attr;
+	const u64 window = attr->alternative_sample_period;
+	/*
+	 * With a frequency the long period changes, and only the kernel knows it. A window is meant
+	 * to be at most a quarter of it. An interval that is as short as a window is as useful,
+	 * whichever of the two it was.
+	 */
+	const u64 period = attr->freq ? 4 * min_t(u64, window, UINT64_MAX / 4) :
+					attr->sample_period;
+	u64 longest = window + min(jitter_of(attr->jitter_alternate_period, window),
+				   UINT64_MAX - window);
+	u64 shortest = period - jitter_of(attr->jitter_alternate_period, period);
+
+	/* Equal periods mean one period with jitter. */
+	sampler->alternates = window && window != period;
+	sampler->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
+}
+
+static struct fn_sampler *new_sampler(struct fn_session *session, struct evsel *evsel)
+{
+	struct fn_sampler *sampler = zalloc(sizeof(*sampler)), **all;
+
+	all = realloc(session->samplers, (session->nr_samplers + 1) * sizeof(*all));
+	if (all)
+		session->samplers = all;
+	if (!sampler || !all) {
+		free(sampler);
+		return NULL;
+	}
+	all[session->nr_samplers++] = sampler;
+	sampler->evsel = evsel;
+	sampler->inherits = evsel->core.attr.inherit;
+	set_limit(sampler);
+	return sampler;
+}
+
+/* Makes the events of a group, which @evsel samples, members: the sampler first. */
+static int add_members(struct fn_session *session, struct fn_sampler *sampler, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+	struct evsel *members[FN_MOST_EVENTS] = { evsel }, *pos;
+
+	sampler->nr = 1;
+	for_each_group_evsel(pos, evsel__leader(evsel)) {
+		/* A tracepoint counts nothing that a metric needs. */
+		if (pos == evsel || is_tracepoint(pos))
+			continue;
+		if (sampler->nr == FN_MOST_EVENTS)
+			return fn_session__refuse(session, pos, too_large);
+		members[sampler->nr++] = pos;
+	}
+	sampler->slots = calloc(sampler->nr, sizeof(*sampler->slots));
+	sampler->set = make_set(session, &fn_windows, members, sampler->nr, /*is_recorded=*/false);
+	if (!sampler->slots || !sampler->set)
+		return -ENOMEM;
+	sampler->set->is_complete &= !sampler->alternates;
+	/* A window would be of the functions that were on the stack from its start to its end. */
+	sampler->set->is_dropped = session->chains || (source && source != &fn_windows);
+	for (unsigned int i = 0; i < sampler->nr; i++) {
+		struct fn_evsel *own = members[i]->priv;
+
+		own->sampler = sampler;
+		own->member = i;
+		sampler->slots[i] = place_in(sampler->set, members[i]);
+	}
+	session->has_set |= !sampler->set->is_dropped;
+	return 0;
+}
+
+static void add_sample_event(struct fn_session *session, struct fn_set *set, struct evsel *evsel,
+			     bool is_recorded)
+{
+	struct fn_evsel *own = evsel->priv;
+
+	own->samples = set;
+	own->event = place_in(set, evsel);
+	own->has_records = is_recorded;
+	own->is_branch = fn_event__is_branch(own->name);
+	own->is_miss = strstr(own->name, "mis");
+	session->wants_sites |= !session->chains && !set->events[own->event].is_precise;
+	if (own->sampler && own->member == 0)
+		own->sampler->set->even = set;
+}
+
+/* Lets the samples of some events be observations: of a group, or of all that are alone. */
+static int add_samples(struct fn_session *session, struct evsel *first)
+{
+	struct evlist *evlist = session->session->evlist;
+	struct evsel **evsels = calloc(evlist->core.nr_entries, sizeof(*evsels)), *pos;
+	const bool is_recorded = all_have_records(session, first);
+	struct fn_set *set = NULL;
+	unsigned int nr = 0;
+	int err = evsels ? 0 : -ENOMEM;
+
+	evlist__for_each_entry(evlist, pos) {
+		if (err || !are_together(session, first, pos) || !wants_samples(session, pos))
+			continue;
+		evsels[nr++] = pos;
+		err = fn_session__refuses(session, pos) ? -EINVAL : 0;
+	}
+	if (!err && nr) {
+		set = make_set(session, &fn_samples, evsels, nr, is_recorded);
+		err = set ? 0 : -ENOMEM;
+	}
+	if (set) {
+		set->is_recorded &= is_recorded;
+		set->is_complete = false;
+		/* What operations are divided by. */
+		set->is_hidden = session->options->source == &fn_windows ||
+				 session->options->source == &fn_operations;
+		session->has_set = true;
+		for (unsigned int i = 0; i < nr; i++)
+			add_sample_event(session, set, evsels[i], is_recorded);
+	}
+	free(evsels);
+	return err;
+}
+
+/*
+ * Lets the branch records of cycles count: their samples are taken at times that do not depend on
+ * what the program does.
+ */
+static int add_paths(struct fn_session *session, struct evsel *evsel)
+{
+	const struct fn_source *source = session->options->source;
+	struct fn_evsel *own = evsel->priv;
+
+	if ((source && source != &fn_branches) || !has_records(session, evsel) ||
+	    strcmp(own->name, "cycles"))
+		return 0;
+	own->paths = fn_paths__new(session, evsel, perf_env__arch(&session->session->header.env),
+				   session->paths);
+	if (!own->paths)
+		return -ENOMEM;
+	session->paths = own->paths;
+	session->has_set = true;
+	return 0;
+}
+
+static int add_operations(struct fn_session *session, struct evsel *evsel)
+{
+	struct perf_session *perf = session->session;
+
+	if (!takes_operations(session, evsel))
+		return 0;
+	if (session->chains || fn_by__has(session->options->by, FN_BY_CALLCHAIN)) {
+		if (!session->options->source)
+			return 0;
+		return fn_session__refuse(session, evsel,
+					  "has operations, which have no call chains: leave out --children");
+	}
+	if (fn_session__refuses(session, evsel))
+		return -EINVAL;
+	session->has_set = true;
+	return fn_operations__add(&session->operations, session, perf->evlist, evsel,
+				  session->cpu, perf->auxtrace);
+}
+
+/* perf record does not write this: earlier samples belonged to another group. */
+int fn_session__refuse_late(struct fn_session *session, struct evsel *evsel)
+{
+	return fn_session__refuse(session, evsel,
+				  "has come into its group after the first samples: record again");
+}
+
+/*
+ * Makes a group of the events that a sample has values of, the leader's first: not every header
+ * describes the groups. Without a sample, only the header is known.
+ */
+static int group_by_ids(struct fn_session *session, struct evsel *evsel,
+			const union perf_event *event, const struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	struct evsel *leader = NULL, *last = NULL, *member, *pos;
+	struct sample_read_value *v;
+
+	if (!event || !fn_evsel__has_counts(evsel) || !(read_format & PERF_FORMAT_GROUP) ||
+	    !fn_sample__has_values(event, sample, read_format))
+		return 0;
+	v = sample->read.group.values;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		member = evlist__id2evsel_strict(session->session->evlist, v->id);
+		leader = leader ?: member;
+		if (!member || member->core.leader == leader->core.leader)
+			continue;
+		if (member->priv || leader->priv)
+			return fn_session__refuse_late(session, member);
+		if (!evsel__is_group_leader(leader) || !evsel__is_group_leader(member) ||
+		    member->core.nr_members > 1)
+			return fn_session__refuse(session, member,
+						  "is not in the group that counts it: the file is damaged, record again");
+		if (!last) {
+			for_each_group_evsel(pos, leader)
+				last = pos;
+		}
+		evsel__set_leader(member, leader);
+		leader->core.nr_members = max(leader->core.nr_members, 1) + 1;
+		list_move(&member->core.node, &last->core.node);
+		last = member;
+	}
+	return 0;
+}
+
+/*
+ * Adds an event with its whole group, when its first sample comes; NULL: there is no sample. Events
+ * that are alone are one group, as if their counters always ran.
+ */
+int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
+			   const union perf_event *event, const struct perf_sample *sample)
+{
+	int err = group_by_ids(session, evsel, event, sample);
+	struct evlist *evlist = session->session->evlist;
+	struct evsel *leader, *sampler_evsel, *pos;
+	struct fn_sampler *sampler;
+
+	if (err)
+		return err;
+	leader = evsel__leader(evsel);
+	evlist__for_each_entry(evlist, pos) {
+		if (!are_together(session, evsel, pos))
+			continue;
+		if (pos->priv)
+			return fn_session__refuse_late(session, evsel);
+		pos->priv = zalloc(sizeof(struct fn_evsel));
+		if (!pos->priv || name_event(session, pos))
+			return -ENOMEM;
+	}
+	/* A leader without a period, of AUX data for example, lets another member sample. */
+	sampler_evsel = fn_evsel__has_counts(leader) && leader->core.attr.sample_period ?
+			leader : evsel;
+	if (fn_evsel__has_counts(sampler_evsel) && !takes_operations(session, sampler_evsel)) {
+		if (fn_session__refuses(session, sampler_evsel))
+			return -EINVAL;
+		sampler = new_sampler(session, sampler_evsel);
+		err = sampler ? add_members(session, sampler, sampler_evsel) : -ENOMEM;
+	}
+	err = err ?: add_samples(session, sampler_evsel);
+	evlist__for_each_entry(evlist, pos) {
+		const struct fn_evsel *own = pos->priv;
+
+		if (err || !are_together(session, evsel, pos))
+			continue;
+		err = add_paths(session, pos) ?: add_operations(session, pos);
+		if (!err && !own->samples && !own->sampler && !own->paths && !own->operations)
+			err = ignore_event(session, pos);
+	}
+	return err;
+}
+
+int fn_session__add_idle_events(struct fn_session *session)
+{
+	struct evsel *evsel;
+	int err = 0;
+
+	if (session->has_set || session->is_refused)
+		return 0;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (!err && !evsel->priv && fn_session__takes(session, evsel) &&
+		    !is_synthesized(evsel))
+			err = fn_session__add_events(session, evsel, NULL, NULL);
+	}
+	return err;
+}
