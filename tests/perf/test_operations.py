@@ -168,13 +168,20 @@ class Ibs(Operations):
                 self.check(table(path), self.second(path, name), self.RATES)
 
     def test_beside(self):
-        """Instructions beside make rates those of instructions, and cycles make CPI."""
+        """Instructions beside make rates those of instructions, and cycles make CPI: by default,
+        and of operations alone, also from sums.
+        """
         path = self.record("zen4", beside=True)
-        true, rows = self.second(path, "zen4"), table(path)
-        for address, counts in true.items():
-            misses = 1000 * counts["OpBrnMisp"] / counts["all"] / 0.8
-            self.assertAlmostEqual(rows[address]["CPI"]["value"], 2 / 0.8, 3)
-            self.assertAlmostEqual(rows[address]["BM/KI"]["value"], misses, 3)
+        sums = path.with_suffix(".sums")
+        must(PERF, "functions", "report", "--sums", sums, path)
+        true = self.second(path, "zen4")
+        for words in (path,), (path, "--source", "operations"), (sums, "--source", "operations"):
+            rows = table(*words)
+            for address, counts in true.items():
+                misses = 1000 * counts["OpBrnMisp"] / counts["all"] / 0.8
+                self.assertAlmostEqual(rows[address]["CPI"]["value"], 2 / 0.8, 3)
+                self.assertAlmostEqual(rows[address]["BM/KI"]["value"], misses, 3)
+                self.assertEqual("%CY" in rows[address], len(words) == 1)
 
     def test_by_cycles(self):
         """Where cycles choose, values are marked, and a line says so."""

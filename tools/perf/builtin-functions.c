@@ -44,7 +44,7 @@ static const char *const functions_record_usage[] = {
 	"Examples:",
 	"perf functions record -- make -j4",
 	"perf functions record --window 200 -a -- sleep 10",
-	"perf functions record -e '{cycles,instructions,dTLB-load-misses}:uS' -p 1234",
+	"perf functions record -e cycles:u,instructions:u,dTLB-load-misses:u -p 1234",
 	"perf functions record -M TopdownL1 --kernel -- make -j4",
 	NULL
 };
@@ -718,7 +718,7 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 		    "print what has changed from the first input to the second"),
 	OPT_VALUE(0, "before", report, "files",
 		  "compare several runs: those before a change", add_to_side),
-	OPT_VALUE(0, "after", report, "files", "compare several runs: those after it",
+	OPT_VALUE(0, "after", report, "files", "compare several runs: those after the change",
 		  add_to_side),
 	OPT_VALUE(0, "fail-on", &report->fail_on, "threshold",
 		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",

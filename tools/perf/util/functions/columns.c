@@ -198,6 +198,8 @@ static int add_recorded(struct fn_columns *columns, struct fn_column *column)
 	for (int i = 0; !err && fn_sources[i] && !column->source; i++) {
 		struct fn_column own = *column;
 
+		if (!fn_table__has_source(columns->table, fn_sources[i]))
+			continue;
 		if (fn_sources[i] == &fn_operations && suit_operations(columns->table, &own))
 			*column = own;
 		else if (fn_sources[i] != &fn_operations &&

@@ -32,9 +32,11 @@ struct pool {
 	double copies;			/* how often the sets have counted each event, 0: unknown */
 };
 
+/* Hidden samples have no columns, but operations are related to them. */
 static bool is_of(const struct fn_set *set, const struct fn_source *source)
 {
-	return set->source == source && !set->is_hidden && !set->is_dropped;
+	return set->source == source && !set->is_dropped &&
+	       (!set->is_hidden || source == &fn_samples);
 }
 
 static const struct fn_sums *sums_of(const struct fn_row *row, const struct fn_set *set)
@@ -862,9 +864,11 @@ bool fn_column__has_values(const struct fn_table *table, const struct fn_source 
 double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
 		      double *variance)
 {
-	struct pool own = pool_of(table, row, &fn_samples, event, event);
 	struct fn_value count = fn_undefined;
+	struct pool own = {};
 
+	if (fn_table__has_source(table, &fn_samples))
+		own = pool_of(table, row, &fn_samples, event, event);
 	if (!own.nr_sets)
 		own = pool_of(table, row, &fn_operations, event, event);
 	/* Each group in which the event samples has counted it. */

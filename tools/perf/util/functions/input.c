@@ -66,13 +66,15 @@ static bool choose_source(struct fn_table *table, const struct fn_source *source
 		for (unsigned int j = 0; j < table->nr_sets; j++)
 			is_needed |= table->sets[j]->source == source &&
 				     table->sets[j]->even == set;
+		/* CPI is that of samples over operations. */
+		is_needed |= source == &fn_operations && set->source == &fn_samples;
 		set->is_dropped = !is_needed;
 		set->is_hidden |= set->source != source;
 		for (size_t j = 0; set->is_hidden && j < table->nr_rows; j++) {
 			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
 
 			/* Only samples of the leader tell shares. */
-			if (sums && !sums->values[0])
+			if (sums && source == &fn_windows && !sums->values[0])
 				zfree(&table->rows[j]->sums[set->index]);
 		}
 	}

@@ -393,11 +393,11 @@ static void print_sources(const struct fn_view *view, FILE *fp)
 		bool is_only = true, is_there = false;
 
 		for (unsigned int i = 0; i < view->nr_fields; i++) {
-			const struct fn_source *source =
-				view->columns->columns[view->fields[i]].source;
+			const struct fn_column *column = &view->columns->columns[view->fields[i]];
 
-			is_there |= source == fn_sources[s];
-			is_only &= !source || source == fn_sources[s];
+			is_there |= column->source == fn_sources[s];
+			is_only &= !column->source ||
+				   (column->source == fn_sources[s] && !column->per_source);
 		}
 		if (!is_there)
 			continue;
@@ -407,7 +407,8 @@ static void print_sources(const struct fn_view *view, FILE *fp)
 
 			if (column->source != fn_sources[s])
 				continue;
-			fprintf(fp, "%s%s", separator, column->title);
+			fprintf(fp, "%s%s%s", separator, column->title,
+				column->per_source ? " (over operations)" : "");
 			separator = ", ";
 		}
 		if (fn_sources[s] == &fn_samples && is_recorded)
