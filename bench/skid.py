@@ -40,7 +40,8 @@ WRITTEN = [(False, late) for late in PLACES] + [(True, late) for late in (10, 30
 RECORDED, ALL_LATE, PRECISE_MEMBERS = "recorded", "all samples", "precise members"
 # marked and covered values: nothing is precise, members are
 GOALS = ((0.45, "45 %"), 0.93), ((0.10, "a tenth"), 0.95)
-SAMPLES = 6000  # of each event
+SAMPLES = 20000  # of each event: those of 20 seconds at 1,000 Hz
+ENOUGH = 6000  # of rarer events, no recording of these programs tells a rate
 # the programs are short: more samples than in bench/truth.py
 RECORD = truth.EVENTS.replace("=149700", "=29700").replace(f"={truth.RATE}/", f"={5 * truth.RATE}/")
 RATES = {"BM/KI": "branch-misses", "CM/KI": "cache-misses", "TM/KI": "dTLB-load-misses"}
@@ -148,12 +149,12 @@ def write(run: Run, output: Path, late: object, is_precise: bool) -> None:
 
 def result_of(path: Path, exact: dict[str, Any]) -> dict[str, Any]:
     """The errors of a recording's event samples, its intervals and marks. A rate is left out if
-    there are not even SAMPLES of its event.
+    there are not even ENOUGH of its event.
     """
     rows = functions_of(path, PERF, *truth.READINGS[truth.SAMPLES], "--symfs", truth.ROOT)
     found = truth.result_of(compare(by_function(rows), exact, truth.LEAST))
     for metric, event in RATES.items():
-        if sum(row["events"][event]["value"] for row in exact.values()) < SAMPLES:
+        if sum(row["events"][event]["value"] for row in exact.values()) < ENOUGH:
             found[metric] |= {"values": 0, "marked": 0, "right": 0}
     return found
 
@@ -222,7 +223,7 @@ def report(result: dict) -> str:
         from the log of such a run, without windows, with {SAMPLES} samples of an event or more,
         if it has as many. In them all samples are late, or those of cycles only: the attributes of
         all others say `precise_ip` (*{PRECISE_MEMBERS}*). A rate does not count in programs that
-        have fewer than {SAMPLES} of its event."""
+        have fewer than {ENOUGH} of its event."""
     )
     goals = [goal for recording, rows in result.items() for goal in goals_of(recording, rows)]
     return "\n".join([text, *truth.table_of_goals(goals)])

@@ -17,8 +17,12 @@
 /* The half of the width of an interval, relative to the value. */
 #define ROUGH		0.25
 #define WIDE		0.5
-/* How late samples are where no windows tell, in cycles. */
+/*
+ * How late samples are where no windows tell, in cycles. Of both events of a CPI, hardly any sample
+ * lies so close to an entry that it shows.
+ */
 #define USUAL_LATE	10
+#define LATE_OF_CPI	25
 /* The part of the events in the delay that a value has lost or gained. */
 #define MOVED_BY_DELAY	0.5
 
@@ -559,7 +563,10 @@ static bool find_skid(const struct context *context, const struct fn_row *row, s
 	struct pool own;
 	double all;
 
-	*skid = (struct skid){ .late = USUAL_LATE };
+	*skid = (struct skid){
+		.late = fn_event__is_time(context->column->event) &&
+			!fn_column__is_share(context->column) ? LATE_OF_CPI : USUAL_LATE,
+	};
 	if (!context->is_late || !row || !context->time.nr)
 		return false;
 	own = pool_at(&context->time, row);
