@@ -23,11 +23,9 @@
 #include <subcmd/parse-options.h>
 
 #include "builtin.h"
-#include "util/cache.h"
 #include "util/cap.h"
 #include "util/debug.h"
 #include "util/functions/functions.h"
-#include "util/functions/text.h"
 #include "util/record.h"
 #include "util/srcline.h"
 #include "util/symbol.h"
@@ -127,7 +125,7 @@ static void release_messages(struct report *report)
 }
 
 /* Says what is too large, if that is the error. */
-int fn_explain(int err)
+static int explain(int err)
 {
 	if (err == -EOVERFLOW)
 		fn_err("more events than a table can have columns: record fewer");
@@ -220,7 +218,7 @@ static int print_table(struct report *report, const struct fn_table *table)
 	}
 	/* With --interval, the notes about all are printed at the end. */
 	if (!is_part)
-		fn_notes__print("", table, &columns, &report->options);
+		fn_notes__print("", &columns, &report->options);
 	release_messages(report);
 	if (is_part)
 		view.is_continued = is_continued(report, &view);
@@ -232,22 +230,10 @@ static int print_table(struct report *report, const struct fn_table *table)
 	if (!err && !report->screen)
 		err = fn_flush();
 out:
-	fn_view__exit(&view);
+	free(view.rows);
 	free(fields);
 	fn_columns__exit(&columns);
-	return fn_explain(err);
-}
-
-/* Prints the notes about all spans, or about sums, whose table may be too large. */
-static int note_all(const struct report *report, const struct fn_table *table)
-{
-	struct fn_columns columns;
-	int err = fn_columns__init(&columns, table, NULL, NULL);
-
-	if (!err)
-		fn_notes__print("", table, &columns, &report->options);
-	fn_columns__exit(&columns);
-	return report->sums ? 0 : fn_explain(err);
+	return explain(err);
 }
 
 /* Prints the table of a span, with its times for the option --time. */
@@ -373,6 +359,7 @@ static int choose_rows(struct report *report)
 	}
 	if (report->children)
 		options->by = fn_key__name(FN_BY_CHILDREN);
+	options->has_by = report->by_name || report->children;
 	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
 	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
 		fn_err("--inline needs rows of functions: use --by symbol or --by callchain");
@@ -469,16 +456,15 @@ static int prepare(struct report *report)
 
 static int add_input(struct report *report, const char *path, struct fn_table *table)
 {
-	const bool has_by = report->by_name || report->children;
 	struct fn_table own;
 	const char *reason;
 	int err;
 
 	/* The first one is the table. */
 	if (!table->nr_sets)
-		return fn_input__read(path, &report->options, has_by, report->sums, table);
+		return fn_input__read(path, &report->options, report->sums, table);
 	fn_table__init(&own);
-	err = fn_input__read(path, &report->options, has_by, report->sums, &own);
+	err = fn_input__read(path, &report->options, report->sums, &own);
 	reason = err ? NULL : fn_table__add(table, &own);
 	if (reason) {
 		fn_err("%s: cannot be added to the inputs before it: %s: report it separately",
@@ -508,8 +494,11 @@ static int report_table(struct report *report)
 		fn_input__note_empty(inputs->nr > 1 ? "the recordings" :
 				     inputs->nr ? inputs->paths[0] : default_input,
 				     &report->options);
-	if (!err && (report->interval || report->sums))
-		err = note_all(report, &table);
+	if (!err && (report->interval || report->sums)) {
+		err = fn_notes__print_all(&table, &report->options);
+		/* The table of sums may be too large. */
+		err = report->sums ? 0 : explain(err);
+	}
 	if (!err && report->sums)
 		err = fn_table__write_sums(report->sums, &table);
 	else if (!err && !report->interval)
@@ -525,7 +514,6 @@ static int compare(struct report *report)
 		.after = report->inputs[SIDE_AFTER].paths,
 		.nr_before = report->inputs[SIDE_BEFORE].nr,
 		.nr_after = report->inputs[SIDE_AFTER].nr,
-		.has_by = report->by_name || report->children,
 		.fields = report->fields, .metrics = report->metrics, .sort = report->sort,
 		.separator = report->separator, .fail_on = report->fail_on,
 		.percent_limit = report->percent_limit, .limit = report->limit,
@@ -547,27 +535,24 @@ static int add_limits(const struct option *opt, const char *str, int unset __may
 	return 0;
 }
 
+/* The least and the most of the numbers of options. */
+static double percents[] = { 0, 100 };
+static double spans[] = { 1.0 / NSEC_PER_SEC, NSEC_PER_SEC };
+static double delays[] = { FN_TOP_LEAST_DELAY, FN_TOP_MOST_SECONDS };
+static double lasts[] = { 0, FN_TOP_MOST_SECONDS };
+
 /* Reads the number of an option; prints a message with its name if it is out of range. */
-static int parse_number(const struct option *opt, const char *str, double least, double most)
+static int parse_number(const struct option *opt, const char *str, int unset __maybe_unused)
 {
+	const double *range = opt->data;
 	double *number = opt->value;
 	char *end;
 
 	*number = strtod(str, &end);
-	if (end != str && !*end && *number >= least && *number <= most)
+	if (end != str && !*end && *number >= range[0] && *number <= range[1])
 		return 0;
-	fn_err("--%s takes a number from %g to %g", opt->long_name, least, most);
+	fn_err("--%s takes a number from %g to %g", opt->long_name, range[0], range[1]);
 	return -EINVAL;
-}
-
-static int parse_percent(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, 0, 100);
-}
-
-static int parse_seconds(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
 
 static void add_path(struct report *report, const char *path)
@@ -601,9 +586,9 @@ static void parse_report(struct report *report, const struct option *options, in
 }
 
 /* An option with a value, which has no form --no-NAME. */
-#define OPT_VALUE(s, l, v, a, h, f)						\
+#define OPT_VALUE(s, l, v, a, h, f, d)						\
 	{ .type = OPTION_CALLBACK, .short_name = (s), .long_name = (l), .value = (v),	\
-	  .argh = (a), .help = (h), .callback = (f), .flags = PARSE_OPT_NONEG }
+	  .argh = (a), .help = (h), .callback = (f), .data = (d), .flags = PARSE_OPT_NONEG }
 
 /* Left out of -h, which fits on a screen. */
 static const char *const only_in_manual[] = {
@@ -650,24 +635,15 @@ static struct option *choose_options(const struct option *options, size_t nr, bo
 	return chosen;
 }
 
-static int parse_delay(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, FN_TOP_LEAST_DELAY, FN_TOP_MOST_SECONDS);
-}
-
-static int parse_last(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, 0, FN_TOP_MOST_SECONDS);
-}
-
 static struct option *make_options(struct report *report, struct fn_top_options *top, bool is_top)
 {
 	const struct option options[] = {
 	OPT_GROUP("Tables:"),
 	OPT_VALUE('d', "delay", &top->delay, "seconds",
-		  "seconds from one table to the next (default: 2)", parse_delay),
+		  "seconds from one table to the next (default: 2)", parse_number, delays),
 	OPT_VALUE(0, "last", &top->last, "seconds",
-		  "seconds that a table covers (default: 30; 0: all since the start)", parse_last),
+		  "seconds that a table covers (default: 30; 0: all since the start)", parse_number,
+		  lasts),
 	OPT_UINTEGER(0, "count", &top->count, "end after this number of tables"),
 	OPT_GROUP("Input:"),
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
@@ -692,7 +668,7 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 		   "windows, samples, branches, operations or best (default)"),
 	OPT_GROUP("Rows:"),
 	OPT_VALUE(0, "interval", &report->interval, "s",
-		  "print a table for each span of this number of seconds", parse_seconds),
+		  "print a table for each span of this number of seconds", parse_number, spans),
 	OPT_STRING(0, "by", &report->by_name, "keys",
 		   "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain or cgroup"),
 	OPT_BOOLEAN(0, "children", &report->children,
@@ -705,7 +681,7 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
 	OPT_VALUE(0, "percent-limit", &report->percent_limit, "%",
-		  "leave out functions with a smaller share", parse_percent),
+		  "leave out functions with a smaller share", parse_number, percents),
 	OPT_GROUP("Columns and metrics:"),
 	OPT_STRING('M', "metrics", &report->metrics, "list",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
@@ -717,12 +693,12 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 	OPT_BOOLEAN(0, "diff", &report->diff,
 		    "print what has changed from the first input to the second"),
 	OPT_VALUE(0, "before", report, "files",
-		  "compare several runs: those before a change", add_to_side),
+		  "compare several runs: those before a change", add_to_side, NULL),
 	OPT_VALUE(0, "after", report, "files", "compare several runs: those after the change",
-		  add_to_side),
+		  add_to_side, NULL),
 	OPT_VALUE(0, "fail-on", &report->fail_on, "threshold",
 		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
-		  add_limits),
+		  add_limits, NULL),
 	OPT_BOOLEAN(0, "single-run", &report->single_run,
 		    "mark and check changes although there is one run of each side"),
 	OPT_GROUP("Output:"),
@@ -740,7 +716,8 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
 	OPT_VALUE(0, "symfs", NULL, "folder",
-		  "look for files with symbols relative to this folder", symbol__config_symfs),
+		  "look for files with symbols relative to this folder", symbol__config_symfs,
+		  NULL),
 	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
 		   "path to addr2line, for lines and inlined functions"),
 	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
@@ -847,22 +824,6 @@ static int record_for_top(void *data, int said, bool has_screen)
 	return call_record(&top->record);
 }
 
-static int read_for_top(void *data, struct fn_top *fn_top)
-{
-	struct top *top = data;
-	struct fn_options *options = &top->report.options;
-	struct fn_table table;
-	int err;
-
-	options->is_due = fn_top__is_due;
-	options->take = fn_top__take;
-	options->data = fn_top;
-	fn_table__init(&table);
-	err = fn_session__read("-", options, &table);
-	fn_table__exit(&table);
-	return err;
-}
-
 static int print_for_top(void *data, const struct fn_table *table, const struct fn_screen *screen)
 {
 	struct top *top = data;
@@ -873,13 +834,6 @@ static int print_for_top(void *data, const struct fn_table *table, const struct 
 			      print_span(&top->report, table, screen->begin, screen->end);
 	top->report.screen = NULL;
 	return err;
-}
-
-static void note_for_top(void *data, const struct fn_table *table)
-{
-	struct top *top = data;
-
-	note_all(&top->report, table);
 }
 
 static bool has_column(const struct report *report, const struct fn_table *table, const char *name)
@@ -979,7 +933,6 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	options->stdio = report->stdio || report->json || report->separator;
 	if (choose_rows(report))
 		return -1;
-	options->filter = fn_options__filter(&report->options);
 	return fn_top__run(options, fds);
 }
 
@@ -987,9 +940,8 @@ static int cmd_functions_top(int argc, const char **argv)
 {
 	struct top top = {};
 	struct fn_top_options options = {
-		.delay = 2, .last = 30, .record = record_for_top, .read = read_for_top,
-		.print = print_for_top, .note = note_for_top, .choose = choose_for_top,
-		.data = &top,
+		.delay = 2, .last = 30, .input = &top.report.options, .record = record_for_top,
+		.print = print_for_top, .choose = choose_for_top, .data = &top,
 	};
 	struct option *own = make_options(&top.report, &options, /*is_top=*/true);
 	int ret = own ? run_top(&top, &options, argc, argv, own) : -1;

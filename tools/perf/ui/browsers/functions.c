@@ -8,10 +8,8 @@
 #include <linux/kernel.h>
 
 #include "../../util/functions/functions.h"
-#include "../../util/functions/text.h"
 #include "../browser.h"
 #include "../keysyms.h"
-#include "../ui.h"
 #include "../util.h"
 
 #define INTERVAL_TITLE	"95 %"
@@ -28,7 +26,6 @@ struct functions_browser {
 	struct ui_browser b;
 	struct fn_view *view;
 	struct shown *columns;
-	char **labels;		/* by index of the row */
 	int label_width;
 	const struct fn_row **rows;	/* those with the filter in their labels */
 	char filter[64];
@@ -154,7 +151,7 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 	char buf[2 * FN_CELL_SIZE];
 
 	ui_browser__set_color(b, color);
-	write_label(browser, browser->labels[row->index], "");
+	write_label(browser, row->label, "");
 	for (unsigned int i = b->horiz_scroll; i < b->columns; i++) {
 		const struct shown *shown = &browser->columns[i];
 
@@ -173,7 +170,7 @@ static size_t find_rows(struct functions_browser *browser, const char *text,
 	size_t nr = 0;
 
 	for (size_t r = 0; r < view->nr_rows; r++) {
-		if (!strstr(browser->labels[view->rows[r]->index], text))
+		if (!strstr(view->rows[r]->label, text))
 			continue;
 		if (rows)
 			rows[nr] = view->rows[r];
@@ -322,11 +319,9 @@ static void lay_out(struct functions_browser *browser)
 				(struct shown){ .column = column, .is_interval = true };
 	}
 	browser->label_width = strlen(view->table->by) + 1;
-	for (size_t r = 0; r < view->nr_rows; r++) {
-		const char *label = browser->labels[view->rows[r]->index];
-
-		browser->label_width = max(browser->label_width, function_text__width(label));
-	}
+	for (size_t r = 0; r < view->nr_rows; r++)
+		browser->label_width = max(browser->label_width,
+					   function_text__width(view->rows[r]->label));
 	for (unsigned int i = 0; i < b->columns; i++) {
 		struct shown *shown = &browser->columns[i];
 
@@ -347,13 +342,12 @@ int fn_view__browse(struct fn_view *view, const char *notes)
 			.extra_title_lines = 1,
 		},
 		.view = view, .notes = notes ?: "",
-		.labels	 = fn_table__labels(view->table, 0),
 		.rows	 = calloc(view->nr_rows, sizeof(*browser.rows)),
 		.columns = calloc(2 * view->nr_fields, sizeof(*browser.columns)),
 	};
 	int err = -ENOMEM;
 
-	if (!browser.labels || !browser.rows || !browser.columns)
+	if (!browser.rows || !browser.columns || fn_table__set_labels(view->table, 0))
 		goto out;
 	browser.b.entries = browser.rows;
 	lay_out(&browser);
@@ -364,7 +358,6 @@ int fn_view__browse(struct fn_view *view, const char *notes)
 	run(&browser);
 	ui_browser__hide(&browser.b);
 out:
-	fn_table__free_labels(view->table, browser.labels);
 	free(browser.rows);
 	free(browser.columns);
 	return err;

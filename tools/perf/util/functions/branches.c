@@ -24,18 +24,16 @@
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
 
-#include "../addr_location.h"
 #include "../branch.h"
 #include "../debug.h"
-#include "../dso.h"
 #include "../event.h"
 #include "../evsel.h"
 #include "../intel-pt-decoder/intel-pt-insn-decoder.h"
 #include "../machine.h"
-#include "../map.h"
 #include "../sample.h"
+#include "../session.h"
 #include "../thread.h"
-#include "functions.h"
+#include "session.h"
 
 /* An interrupt does not affect branch records any more after this number of cycles. */
 #define LEAST_UNDISTURBED	3000
@@ -98,25 +96,13 @@ struct fn_paths {
 	struct code_block blocks[1 << BLOCKS_BITS];
 };
 
-static struct fn_set *new_set(struct fn_table *table, const struct fn_group *group,
-			      unsigned int nr_events)
+struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel)
 {
-	static const char *const names[] = { "cycles", "instructions" };
-	struct fn_event *events = calloc(nr_events, sizeof(*events));
-
-	for (unsigned int i = 0; events && i < nr_events; i++) {
-		events[i] = (struct fn_event){
-			.name = strdup(names[i]), .is_precise = true, .scale = 1,
-		};
-		if (!events[i].name)
-			return NULL;
-	}
-	return events ? fn_table__new_set(table, &fn_branches, group, events, nr_events) : NULL;
-}
-
-struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
-			       const char *arch, struct fn_paths *next)
-{
+	static const struct fn_event events[] = {
+		{ .name = "cycles", .is_precise = true, .scale = 1 },
+		{ .name = "instructions", .is_precise = true, .scale = 1 },
+	};
+	const char *arch = perf_env__arch(&session->session->header.env);
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	struct fn_table *table = fn_session__table(session);
 	struct fn_paths *paths = zalloc(sizeof(*paths));
@@ -129,11 +115,12 @@ struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *e
 		return NULL;
 	paths->is_x86 = arch && !strcmp(arch, "x86");
 	paths->length = arch && !strcmp(arch, "arm64") ? 4 : 0;
-	paths->ends = new_set(table, &group, 1);
+	paths->ends = fn_table__new_set(table, &fn_branches, &group, events, 1);
 	for (size_t i = 0; paths->ends && i < NR_SPANS; i++) {
 		group.window = spans[i].horizon;
 		group.burst = spans[i].guard;
-		paths->sets[i] = new_set(table, &group, 2);
+		paths->sets[i] = fn_table__new_set(table, &fn_branches, &group, events,
+						   ARRAY_SIZE(events));
 		if (!paths->sets[i])
 			break;
 		paths->sets[i]->even = paths->ends;
@@ -144,55 +131,24 @@ struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *e
 	}
 	paths->ends->even = paths->ends;
 	paths->end_span = NR_SPANS;
-	paths->next = next;
+	paths->next = session->paths;
+	session->paths = paths;
 	return paths;
-}
-
-void fn_paths__delete(struct fn_paths *paths)
-{
-	while (paths) {
-		struct fn_paths *next = paths->next;
-
-		free(paths);
-		paths = next;
-	}
-}
-
-/* Reads the code from one address to the instruction at another one. Returns its bytes, or -1. */
-static ssize_t read_code(u8 *code, size_t size, const struct fn_sample *sample, u64 begin,
-			 bool *is_64_bit)
-{
-	const u8 cpumode = machine__kernel_ip(sample->machine, begin) ?
-			   PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
-	struct thread *thread = machine__findnew_thread(sample->machine, sample->sample->pid,
-							sample->sample->tid);
-	struct addr_location al;
-	ssize_t read = -1;
-
-	addr_location__init(&al);
-	if (thread && thread__find_map(thread, cpumode, begin, &al) &&
-	    dso__data(map__dso(al.map))->status != DSO_DATA_STATUS_ERROR) {
-		/* This finds out whether it is 64-bit code. */
-		map__load(al.map);
-		*is_64_bit = dso__is_64_bit(map__dso(al.map));
-		read = dso__data_read_offset(map__dso(al.map), sample->machine,
-					     map__map_ip(al.map, begin), code, size);
-	}
-	addr_location__exit(&al);
-	thread__put(thread);
-	return read;
 }
 
 /* Returns the number of x86 instructions from one address to that at another one, or -1. */
 static int decode(struct fn_paths *paths, const struct fn_sample *sample, u64 begin, u64 end)
 {
 	const u64 last = end - begin;
-	bool is_64_bit;
-	ssize_t size = read_code(paths->code, last + INTEL_PT_INSN_BUF_SZ, sample, begin,
-				 &is_64_bit);
+	struct thread *thread = machine__findnew_thread(sample->machine, sample->sample->pid,
+							sample->sample->tid);
+	bool is_64_bit = false;
+	int size = thread ? thread__memcpy(thread, sample->machine, paths->code, begin,
+					   last + INTEL_PT_INSN_BUF_SZ, &is_64_bit) : -1;
 	struct intel_pt_insn insn;
 	int nr = 1;
 
+	thread__put(thread);
 	for (u64 at = 0; at < last; at += insn.length, nr++) {
 		if (size < 0 || at >= (u64)size ||
 		    intel_pt_get_insn(paths->code + at, size - at, is_64_bit, &insn) ||
@@ -319,13 +275,13 @@ static s64 find_parts(struct fn_paths *paths, struct fn_session *session, struct
 {
 	const struct branch_entry *entry = perf_sample__branch_entries(sample->sample);
 	const u64 nr = sample->sample->branch_stack->nr, last = entry->to;
-	const u32 change = fn_session__nr_changes(session);
 	s64 reach = 0;
 	int err;
 
 	for (u64 i = 1; i < nr && reach < FARTHEST; i++, entry++) {
 		struct path_part *part = &paths->parts[*nr_parts];
 		const u64 cycles = entry->flags.cycles;
+		struct fn_row *row = NULL;
 		int instructions;
 
 		paths->has_cycles |= cycles;
@@ -334,20 +290,22 @@ static s64 find_parts(struct fn_paths *paths, struct fn_session *session, struct
 			*is_whole = false;
 			break;
 		}
-		instructions = count_instructions(paths, sample, change, entry[1].to, entry->from);
+		/* This also loads the symbols, without which no code is read. */
+		err = fn_session__find_row(session, sample, entry[1].to, /*must_be_mapped=*/false,
+					   &row);
+		if (err)
+			return err;
+		instructions = count_instructions(paths, sample, session->nr_changes, entry[1].to,
+						  entry->from);
 		if (instructions < 0) {
 			paths->nr_unread++;
 			*is_whole = false;
 			break;
 		}
 		*part = (struct path_part){
-			.cycles = cycles, .instructions = instructions,
+			.row = row, .cycles = cycles, .instructions = instructions,
 			.begins_again = entry[1].to == last,
 		};
-		err = fn_session__find_row(session, sample, entry[1].to, /*must_be_mapped=*/false,
-					   &part->row);
-		if (err)
-			return err;
 		reach += cycles;
 		++*nr_parts;
 	}

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The call chain of a sample for --children, as it was recorded: nothing is unwound, and each frame
- * has the address at which it goes on, which tells two calls of one function apart.
+ * The call chain of a sample for --children, as it was recorded: nothing is unwound.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/bits.h>
-#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -18,7 +16,7 @@
 #include "../env.h"
 #include "../event.h"
 #include "../evsel.h"
-#include "../hashmap.h"
+#include "../intlist.h"
 #include "../machine.h"
 #include "../map.h"
 #include "../perf_regs.h"
@@ -35,18 +33,8 @@ struct fn_chains {
 	unsigned int deepest;	/* chain of an event without a limit of its own */
 	bool stitch_lbr;
 	/* Of stitched LBRs: the threads whose last chain lacks callers. */
-	struct hashmap *cut;
+	struct intlist *cut;
 };
-
-static size_t hash_number(long key, void *ctx __maybe_unused)
-{
-	return key;
-}
-
-static bool equal_numbers(long key1, long key2, void *ctx __maybe_unused)
-{
-	return key1 == key2;
-}
 
 struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr)
 {
@@ -56,8 +44,8 @@ struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr)
 		return NULL;
 	chains->rows = rows;
 	chains->stitch_lbr = stitch_lbr;
-	chains->cut = hashmap__new(hash_number, equal_numbers, NULL);
-	if (IS_ERR(chains->cut)) {
+	chains->cut = intlist__new(NULL);
+	if (!chains->cut) {
 		free(chains);
 		return NULL;
 	}
@@ -68,7 +56,7 @@ void fn_chains__delete(struct fn_chains *chains)
 {
 	if (!chains)
 		return;
-	hashmap__free(chains->cut);
+	intlist__delete(chains->cut);
 	free(chains);
 }
 
@@ -84,18 +72,18 @@ const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel
 	       evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER ? "--call-graph fp" : NULL;
 }
 
-static int add_frame(struct fn_chain *chain, struct fn_row *row, u64 ip)
+static int add_frame(struct fn_chain *chain, struct fn_row *row)
 {
 	if (chain->nr == chain->allocated) {
 		const unsigned int allocated = chain->allocated ? 2 * chain->allocated : 64;
-		struct fn_frame *frames = realloc(chain->frames, allocated * sizeof(*frames));
+		struct fn_row **rows = realloc(chain->rows, allocated * sizeof(*rows));
 
-		if (!frames)
+		if (!rows)
 			return -ENOMEM;
-		chain->frames = frames;
+		chain->rows = rows;
 		chain->allocated = allocated;
 	}
-	chain->frames[chain->nr++] = (struct fn_frame){ .row = row, .ip = ip };
+	chain->rows[chain->nr++] = row;
 	return 0;
 }
 
@@ -155,7 +143,7 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 		if (!ip)	/* in no function */
 			continue;
 		row = fn_session__row_at(session, sample, ip, &is_mapped);
-		if (!row || add_frame(chain, row, ip))
+		if (!row || add_frame(chain, row))
 			return -ENOMEM;
 		if (!i || recorded->ips[i - 1] != PERF_CONTEXT_USER)
 			continue;
@@ -165,7 +153,7 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 			continue;
 		row = fn_session__row_at(session, sample, link, &is_mapped);
 		/* The register may hold something else. */
-		if (!row || (is_mapped && add_frame(chain, row, link)))
+		if (!row || (is_mapped && add_frame(chain, row)))
 			return -ENOMEM;
 	}
 	return is_cut(chains, sample->evsel, nr);
@@ -185,6 +173,7 @@ static int add_stitched(struct fn_chains *chains, const struct fn_sample *own,
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct callchain_cursor_node *node;
 	int err = -ENOMEM;
+	struct int_node *cut = intlist__find(chains->cut, own->thread);
 	u64 nr_user = 0;
 	bool lacks;
 
@@ -204,17 +193,17 @@ static int add_stitched(struct fn_chains *chains, const struct fn_sample *own,
 		};
 		struct fn_row *row = fn_rows__function(chains->rows, &al, node->ip);
 
-		if (!row || add_frame(chain, row, node->ip))
+		if (!row || add_frame(chain, row))
 			goto out;
 		/* Only x86 has LBRs. */
 		nr_user += !(node->ip >> 63);
 	}
 	/* A chain that is longer than the LBRs ends as the one before. */
 	lacks = nr >= evsel__env(own->evsel)->max_branches &&
-		(nr_user <= nr + 1 || hashmap__find(chains->cut, own->thread, NULL));
-	if (!lacks)
-		hashmap__delete(chains->cut, own->thread, NULL, NULL);
-	err = lacks && hashmap__set(chains->cut, own->thread, 1, NULL, NULL) ? -ENOMEM : lacks;
+		(nr_user <= nr + 1 || cut);
+	if (!lacks && cut)
+		intlist__remove(chains->cut, cut);
+	err = lacks && !cut && intlist__add(chains->cut, own->thread) ? -ENOMEM : lacks;
 out:
 	thread__put(owner);
 	return err;
@@ -237,19 +226,10 @@ int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
 	if (!is_in_guest(sample->sample))
 		lacks = chains->stitch_lbr ? add_stitched(chains, sample, chain) :
 					     add_recorded(chains, session, sample, chain);
-	if (lacks < 0 || (!chain->nr && sample->sample->ip &&
-			  add_frame(chain, sample->row, sample->sample->ip)))
+	if (lacks < 0 || (!chain->nr && sample->sample->ip && add_frame(chain, sample->row)))
 		return -ENOMEM;
 	if (lacks)
 		chain->nr = 0;
 	root = fn_rows__named(chains->rows, FN_BY_CHILDREN, lacks ? FN_CUT : FN_ALL);
-	if (!root || add_frame(chain, root, 0))
-		return -ENOMEM;
-	for (unsigned int i = 0, j = chain->nr; i + 1 < j; i++) {
-		struct fn_frame frame = chain->frames[i];
-
-		chain->frames[i] = chain->frames[--j];
-		chain->frames[j] = frame;
-	}
-	return 0;
+	return root ? add_frame(chain, root) : -ENOMEM;
 }

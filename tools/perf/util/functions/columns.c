@@ -10,7 +10,6 @@
 #include <linux/kernel.h>
 
 #include "functions.h"
-#include "text.h"
 
 /* A million rows with 60 columns have as many values, of 4 GB. */
 #define MOST_VALUES	60000000
@@ -198,7 +197,7 @@ static int add_recorded(struct fn_columns *columns, struct fn_column *column)
 	for (int i = 0; !err && fn_sources[i] && !column->source; i++) {
 		struct fn_column own = *column;
 
-		if (!fn_table__has_source(columns->table, fn_sources[i]))
+		if (!fn_table__has_source(columns->table, fn_sources[i], NULL))
 			continue;
 		if (fn_sources[i] == &fn_operations && suit_operations(columns->table, &own))
 			*column = own;
@@ -431,8 +430,8 @@ static void set_numbers(struct fn_columns *columns, const char *fields)
 				number->value = value->samples;
 			}
 		}
-		for (unsigned int j = 0; widest < 0 && j < row->nr_sums; j++)
-			number->value += row->sums[j] ? row->sums[j]->number : 0;
+		if (widest < 0)
+			number->value = fn_table__number(columns->table, row, NULL);
 	}
 }
 
@@ -464,8 +463,7 @@ void fn_columns__exit(struct fn_columns *columns)
 
 		free(column->title);
 		free(column->meaning);
-		if (column->free_data)
-			column->free_data(column->data);
+		fn_metric__delete(column->metric);
 	}
 	free(columns->columns);
 	free(columns->values);

@@ -26,7 +26,6 @@
 #include "../color.h"
 #include "../debug.h"
 #include "functions.h"
-#include "text.h"
 
 #define FALSE_DISCOVERIES	0.05
 #define PRIOR_FREEDOM		4
@@ -50,7 +49,6 @@ struct run {
 struct side {
 	struct run *runs;		/* the first one is all of them together */
 	unsigned int nr;
-	char **labels;
 };
 
 struct change {
@@ -173,19 +171,17 @@ static void run__exit(struct run *run)
 
 static void side__exit(struct side *side)
 {
-	if (side->runs)
-		fn_table__free_labels(&side->runs->table, side->labels);
 	for (unsigned int i = 0; i < side->nr; i++)
 		run__exit(&side->runs[i]);
 	free(side->runs);
 }
 
 /* A run without samples has no values to compare. */
-static int read_run(struct side *side, const char *path, bool has_by, struct fn_options *options)
+static int read_run(struct side *side, const char *path, struct fn_options *options)
 {
 	struct run *run = &side->runs[side->nr++];
 	const char *reason = NULL;
-	int err = fn_input__read(path, options, has_by, /*sums=*/NULL, &run->table) ?:
+	int err = fn_input__read(path, options, /*sums=*/NULL, &run->table) ?:
 		  normalise_names(&run->table);
 
 	if (!err)
@@ -212,7 +208,7 @@ static int read_side(struct side *side, const char *const *paths, unsigned int n
 		return -ENOMEM;
 	side->nr = 1;
 	for (unsigned int i = 0; !err && i < nr; i++)
-		err = read_run(side, paths[i], compare->has_by, options);
+		err = read_run(side, paths[i], options);
 	err = err ?: fn_table__settle(&side->runs->table);
 	for (unsigned int i = 0; !err && i < side->nr; i++) {
 		struct run *run = &side->runs[i];
@@ -222,9 +218,7 @@ static int read_side(struct side *side, const char *const *paths, unsigned int n
 		if (!err && compare->metrics)
 			err = fn_metrics__add(&run->columns, compare->metrics, /*is_silent=*/i);
 	}
-	if (!err)
-		side->labels = fn_table__labels(&side->runs->table, compare->json ? INT_MAX : 0);
-	return err ?: side->labels ? 0 : -ENOMEM;
+	return err ?: fn_table__set_labels(&side->runs->table, compare->json ? INT_MAX : 0);
 }
 
 /*
@@ -697,13 +691,6 @@ static int read_limits(struct comparison *comparison)
 	return err;
 }
 
-static const char *label_of(const struct comparison *comparison, const struct pair *pair)
-{
-	const int side = pair->rows[AFTER] ? AFTER : BEFORE;
-
-	return comparison->sides[side].labels[pair->rows[side]->index];
-}
-
 static void print_exceeded(const struct comparison *comparison, const struct pair *pair,
 			   const struct limit *limit, bool counts)
 {
@@ -713,7 +700,7 @@ static void print_exceeded(const struct comparison *comparison, const struct pai
 	const int digits = column->digits + 1;
 
 	fprintf(stderr, "perf functions: %s of %s from %.*f to %.*f", column->title,
-		label_of(comparison, pair), digits, before, digits, change->values[AFTER].value);
+		row_of(pair)->label, digits, before, digits, change->values[AFTER].value);
 	if (before)
 		fprintf(stderr, ", %+.1f %%", 100 * change->value.value / fabs(before));
 	fprintf(stderr, " (95 %%: %+.*f..%+.*f), beyond %s%s\n", digits, change->value.low, digits,
@@ -848,7 +835,7 @@ static int add_table(const struct comparison *comparison, struct fn_text *text, 
 		const struct pair *pair = &comparison->pairs[i];
 		const bool is_both = pair->rows[BEFORE] && pair->rows[AFTER];
 
-		err = fn_text__cell(text, label_of(comparison, pair), NULL);
+		err = fn_text__cell(text, row_of(pair)->label, NULL);
 		for (unsigned int f = 0; !err && f < comparison->nr_fields; f++)
 			err = add_cells(comparison, text, pair, f);
 		err = err ?: fn_text__cell(text, is_both ? "" : status_of(pair), NULL);
@@ -947,7 +934,7 @@ static void json_pair(struct fn_json *json, const struct comparison *comparison,
 		      const struct pair *pair)
 {
 	fn_json__begin(json, NULL, '{');
-	fn_json__names(json, label_of(comparison, pair), row_of(pair));
+	fn_json__names(json, row_of(pair));
 	fn_json__string(json, "status", status_of(pair));
 	fn_json__begin(json, "metrics", '{');
 	for (unsigned int f = 0; f < comparison->nr_fields; f++) {
@@ -993,11 +980,12 @@ static void print_json(const struct comparison *comparison, size_t nr_shown)
 
 static void print_notes(const struct comparison *comparison, const struct fn_options *options)
 {
+	static const char *const vendors[] = { "unknown", "Arm", "Intel", "AMD" };
 	const struct run *before = comparison->sides[BEFORE].runs;
 	const struct run *after = comparison->sides[AFTER].runs;
 
-	fn_notes__print("before: ", &before->table, &before->columns, options);
-	fn_notes__print("after: ", &after->table, &after->columns, options);
+	fn_notes__print("before: ", &before->columns, options);
+	fn_notes__print("after: ", &after->columns, options);
 	if (!comparison->has_several_runs)
 		fn_warn("with one run of each build, %s: compare several runs with --before A... --after B...%s",
 			comparison->options->single_run ?
@@ -1006,8 +994,8 @@ static void print_notes(const struct comparison *comparison, const struct fn_opt
 			comparison->options->single_run ? "" : ", or insist with --single-run");
 	if (comparison->has_other_vendor)
 		fn_warn("the CPU before is %s's and the one after %s's, so changes are not those of the program alone, and events that count something else there are not compared",
-			fn_vendor__name(fn_table__vendor(&before->table)),
-			fn_vendor__name(fn_table__vendor(&after->table)));
+			vendors[fn_table__vendor(&before->table)],
+			vendors[fn_table__vendor(&after->table)]);
 	if (comparison->has_other_source)
 		fn_warn("some values come from other sources before than after, so their changes have no 95 %% interval: record both alike, or choose a --source that both have");
 }

@@ -4,7 +4,6 @@
  * share is the total of an event in the even observations of a row, divided by that of all rows; of
  * an event that is only counted together with its leader, it is the leader's share times the rate.
  */
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -39,13 +38,7 @@ struct pool {
 /* Hidden samples have no columns, but operations are related to them. */
 static bool is_of(const struct fn_set *set, const struct fn_source *source)
 {
-	return set->source == source && !set->is_dropped &&
-	       (!set->is_hidden || source == &fn_samples);
-}
-
-static const struct fn_sums *sums_of(const struct fn_row *row, const struct fn_set *set)
-{
-	return row ? fn_row__sums(row, set) : set->total;
+	return set->source == source && (!set->is_hidden || source == &fn_samples);
 }
 
 static void add_to_pool(struct pool *pool, const struct fn_set *set, const struct fn_sums *sums,
@@ -111,6 +104,7 @@ static void add_place(struct places *places, const struct fn_set *set, int y, in
 	places->at[places->nr++].x = x;
 }
 
+/* @x NULL: the leader of each set. */
 static struct places find_places(const struct fn_table *table, const struct fn_source *source,
 				 const char *y, const char *x)
 {
@@ -119,7 +113,7 @@ static struct places find_places(const struct fn_table *table, const struct fn_s
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 		int at_y = is_of(set, source) ? fn_set__find(set, y) : -1;
-		int at_x = at_y < 0 || x == y ? at_y : fn_set__find(set, x);
+		int at_x = !x ? 0 : at_y < 0 || x == y ? at_y : fn_set__find(set, x);
 
 		if (at_y >= 0 && at_x >= 0)
 			add_place(&places, set, at_y, at_x);
@@ -132,7 +126,7 @@ static struct pool pool_at(const struct places *places, const struct fn_row *row
 	struct pool pool = {};
 
 	for (unsigned int i = 0; i < places->nr; i++)
-		add_to_pool(&pool, places->at[i].set, sums_of(row, places->at[i].set),
+		add_to_pool(&pool, places->at[i].set, fn_row__sums(row, places->at[i].set),
 			    places->at[i].y, places->at[i].x);
 	return pool;
 }
@@ -211,12 +205,6 @@ static const char *find_link(const struct fn_table *table, const struct fn_sourc
 	return link;
 }
 
-/* The set in which the leader of a set samples evenly, and the leader's place in it. */
-static int even_place(const struct fn_set *set)
-{
-	return set->even ? fn_set__find(set->even, set->events[0].name) : -1;
-}
-
 /* Even samples of the leaders of all sets of a source that have an event. */
 static struct places find_even(const struct fn_table *table, const struct fn_source *source,
 			       const char *event)
@@ -230,28 +218,12 @@ static struct places find_even(const struct fn_table *table, const struct fn_sou
 
 		if (!is_of(set, source) || fn_set__find(set, event) < 0)
 			continue;
-		place = even_place(set);
+		place = set->even ? fn_set__find(set->even, set->events[0].name) : -1;
 		/* Groups may share the set of their leaders. */
 		for (unsigned int j = 0; j < places.nr; j++)
 			is_known |= places.at[j].set == set->even;
 		if (place >= 0 && !is_known)
 			add_place(&places, set->even, place, place);
-	}
-	return places;
-}
-
-/* An event and the leaders of its sets. */
-static struct places find_led(const struct fn_table *table, const struct fn_source *source,
-			      const char *event)
-{
-	struct places places = {};
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
-
-		if (place >= 0)
-			add_place(&places, set, place, 0);
 	}
 	return places;
 }
@@ -289,21 +261,13 @@ static bool estimate_count(const struct places *evens, const struct places *leds
 }
 
 /* Whether each period of the sets with an event is a window. */
-static bool is_complete(const struct fn_table *table, const struct fn_source *source,
-			const char *event)
+static bool is_complete(const struct places *places)
 {
-	bool found = false;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		if (!is_of(set, source) || fn_set__find(set, event) < 0)
-			continue;
-		if (!set->is_complete || !set->even)
+	for (unsigned int i = 0; i < places->nr; i++) {
+		if (!places->at[i].set->is_complete || !places->at[i].set->even)
 			return false;
-		found = true;
 	}
-	return found;
+	return places->nr;
 }
 
 /* What a column needs for the values of all rows. */
@@ -534,12 +498,6 @@ const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row
  * Windows tell how late samples are, and how often a function is left. Without windows, the samples
  * of time close to its entry do.
  */
-struct skid {
-	double late;		/* in cycles */
-	double exits;		/* per cycle */
-	double time;		/* the samples of the event that measures time */
-	double part;		/* of the work close to entries in all functions */
-};
 
 /* The part of an event that was sampled close to an entry. */
 static double near(const struct places *places, const struct fn_row *row, bool is_per,
@@ -549,35 +507,13 @@ static double near(const struct places *places, const struct fn_row *row, bool i
 
 	for (unsigned int i = 0; i < places->nr; i++) {
 		const struct fn_set *set = places->at[i].set;
-		const struct fn_sums *sums = sums_of(row, set);
+		const struct fn_sums *sums = fn_row__sums(row, set);
 		const unsigned int event = is_per ? places->at[i].x : places->at[i].y;
 
 		for (unsigned int bin = 0; sums && bin < nr_bins; bin++)
 			sum += sums->values[(3 + bin) * set->nr_events + event];
 	}
 	return sum;
-}
-
-static bool find_skid(const struct context *context, const struct fn_row *row, struct skid *skid)
-{
-	struct pool own;
-	double all;
-
-	*skid = (struct skid){
-		.late = fn_event__is_time(context->column->event) &&
-			!fn_column__is_share(context->column) ? LATE_OF_CPI : USUAL_LATE,
-	};
-	if (!context->is_late || !row || !context->time.nr)
-		return false;
-	own = pool_at(&context->time, row);
-	skid->time = own.y;
-	all = near(&context->work, NULL, /*is_per=*/false, FN_NR_BINS);
-	skid->part = all > 0 ? near(&context->work, row, false, FN_NR_BINS) / all : 0;
-	skid->exits = fn_windows__exits(context->table, row, &skid->late);
-	if (isnan(skid->exits))
-		skid->exits = own.y > 0 ?
-			      near(&context->time, row, /*is_per=*/false, 4) / own.y / 10 : 0;
-	return true;
 }
 
 /* Whether any event of the sets of a source is late. */
@@ -644,34 +580,44 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	/* A constant delay moves every boundary of time alike, and both sides of a rate. */
 	const unsigned int nr_bins = fn_event__is_time(column->event) ? 1 : FN_NR_BINS;
 	const struct places *places = is_share ? &context->even : &context->own;
+	/* In cycles, and the part of the work close to entries in all functions. */
+	double late = fn_event__is_time(column->event) && !is_share ? LATE_OF_CPI : USUAL_LATE;
+	double part = near(&context->work, NULL, /*is_per=*/false, FN_NR_BINS);
+	double exits, unit, left, moved;
 	const char *doubt = NULL;
-	double unit, left, moved;
-	struct skid skid;
-	struct pool own;
+	struct pool own, time;
 
-	if (!fn_value__has_interval(value) || !find_skid(context, row, &skid))
+	if (!fn_value__has_interval(value) || !context->is_late || !context->time.nr)
 		return NULL;
+	time = pool_at(&context->time, row);
+	part = part > 0 ? near(&context->work, row, /*is_per=*/false, FN_NR_BINS) / part : 0;
+	/* Per cycle */
+	exits = fn_windows__exits(context->table, row, &late);
+	if (isnan(exits))
+		exits = time.y > 0 ?
+			near(&context->time, row, /*is_per=*/false, 4) / time.y / 10 : 0;
 	own = pool_at(places, row);
 	unit = own.y > 0 ? value->value / own.y :
 			   column->scale / (is_share ? context->all.y : own.x);
-	left = skid.exits * skid.late;
+	left = exits * late;
 	moved = MOVED_BY_DELAY * left * value->value;
 	/* If half of the time is elsewhere, there may be as much as in all functions. */
 	if (!value->value)
-		moved = fmin(2 * left, 1) * (is_share ? column->scale * skid.time /
+		moved = fmin(2 * left, 1) * (is_share ? column->scale * time.y /
 						       context->all_time : whole->value);
 	/* A mispredicted call, for one, is sampled in the callee. */
 	if (fn_event__is_branch(column->event))
-		moved = fmax(moved, skid.exits * skid.time * unit);
+		moved = fmax(moved, exits * time.y * unit);
 	widen(value, hypot(moved, unit * near(places, row, /*is_per=*/false, nr_bins)),
-	      hypot(moved, unit * skid.part * near(places, NULL, /*is_per=*/false, nr_bins)));
+	      hypot(moved, unit * part * near(places, NULL, /*is_per=*/false, nr_bins)));
 	if (!is_share && own.nr_sets && !context->is_apart && !context->link)
 		doubt = join_deep(context, row, value, own);
 	cap_percentage(column, value);
 	return doubt;
 }
 
-void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt)
+/* The one predicate: sets the mark of a value that has its interval; @whole is that of all rows. */
+static void set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt)
 {
 	const double size = value->value ? fabs(value->value) : fabs(whole->value);
 
@@ -689,13 +635,6 @@ void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, co
 		value->mark = FN_WEAK;
 	else if (fn_value__half_width(value) > ROUGH * size)
 		value->mark = FN_ROUGH;
-}
-
-double fn_value__times_longer(const struct fn_value *value)
-{
-	if (!fn_value__has_interval(value) || !value->value)
-		return NAN;
-	return pow(fn_value__half_width(value) / (0.1 * fabs(value->value)), 2);
 }
 
 /* Values from a crafted file may exceed a double. */
@@ -729,7 +668,7 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	/* Operations are counted exactly. */
 	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
 		doubt = "few";
-	fn_value__set_mark(&value, whole, doubt);
+	set_mark(&value, whole, doubt);
 	return value;
 }
 
@@ -742,7 +681,7 @@ static void begin_share(struct context *context)
 	context->even = context->source->is_even ?
 			find_places(table, context->source, event, event) :
 			find_even(table, context->source, event);
-	context->led = find_led(table, context->source, event);
+	context->led = find_places(table, context->source, event, NULL);
 	context->all = pool_at(&context->even, NULL);
 	for (size_t i = 0; !context->source->is_even && i < table->nr_rows; i++) {
 		if (estimate_count(&context->even, &context->led, table->rows[i], &count)) {
@@ -770,9 +709,9 @@ static void begin_rate(struct context *context)
 	context->all_per = pool_at(&context->per, NULL);
 	if (context->is_apart && source->is_joint) {
 		context->even = find_even(table, source, event);
-		context->led = find_led(table, source, event);
+		context->led = find_places(table, source, event, NULL);
 		context->even_per = find_even(table, source, per);
-		context->led_per = find_led(table, source, per);
+		context->led_per = find_places(table, source, per, NULL);
 	}
 }
 
@@ -832,14 +771,13 @@ void fn_columns__set_values(struct fn_columns *columns, unsigned int c)
 			*value = column->value(column, columns->table, row);
 			drop_infinite(value);
 			if (!column->is_count)
-				fn_value__set_mark(value, &whole, value->doubt);
+				set_mark(value, &whole, value->doubt);
 		}
 		return;
 	}
 	begin_column(&context, columns->table, column, column->source);
 	column->is_apart = context.is_apart && column->source->is_joint &&
-			   !(is_complete(columns->table, column->source, column->event) &&
-			     is_complete(columns->table, column->source, column->per));
+			   !(is_complete(&context.led) && is_complete(&context.led_per));
 	whole = value_of(&context, NULL, NULL);
 	for (size_t i = 0; i < columns->table->nr_rows; i++)
 		*fn_columns__value(columns, columns->table->rows[i], c) =
@@ -874,7 +812,7 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 	struct fn_value count = fn_undefined;
 	struct pool own = {};
 
-	if (fn_table__has_source(table, &fn_samples))
+	if (fn_table__has_source(table, &fn_samples, NULL))
 		own = pool_of(table, row, &fn_samples, event, event);
 	if (!own.nr_sets)
 		own = pool_of(table, row, &fn_operations, event, event);
@@ -885,7 +823,7 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 		return own.y / copies_of(&own);
 	for (int i = 0; fn_sources[i]; i++) {
 		struct places even = find_even(table, fn_sources[i], event);
-		struct places led = find_led(table, fn_sources[i], event);
+		struct places led = find_places(table, fn_sources[i], event, NULL);
 		const bool is_there = !fn_sources[i]->is_even && led.nr;
 
 		if (is_there)
@@ -927,7 +865,7 @@ static double covariance(const struct fn_row *row, const struct counted *a,
 
 	for (unsigned int i = 0; i < a->nr * b->nr; i++) {
 		const struct fn_set *set = a->terms[i / b->nr].set;
-		const struct fn_sums *sums = sums_of(row, set);
+		const struct fn_sums *sums = fn_row__sums(row, set);
 
 		if (sums && set == b->terms[i % b->nr].set)
 			sum += a->terms[i / b->nr].weight * b->terms[i % b->nr].weight *
@@ -965,7 +903,8 @@ static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
-		const struct fn_sums *own = sums_of(row, set), *other = sums_of(row, main);
+		const struct fn_sums *own = fn_row__sums(row, set);
+		const struct fn_sums *other = fn_row__sums(row, main);
 		int place = is_of(set, main->source) ? fn_set__find(set, event) : -1;
 		double factor;
 
@@ -1007,11 +946,11 @@ int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
 			add_term(&all[i], main, place, 1);
 		else if (!find_counted(table, row, main, events[i], &all[i]))
 			lacks = i + 1;
-		sums = all[i].nr ? sums_of(row, all[i].terms[0].set) : NULL;
+		sums = all[i].nr ? fn_row__sums(row, all[i].terms[0].set) : NULL;
 		place = all[i].terms[0].place;
 		counts[i] = sums ? sums->values[place] * all[i].terms[0].weight : 0;
 		*number = fmin(*number, !sums ? 0 : source->is_joint ? sums->independent :
-			       fn_sums__number(all[i].terms[0].set, sums, place));
+			       sums->values[2 * all[i].terms[0].set->nr_events + place]);
 	}
 	for (unsigned int i = 0; covariances && !lacks && i < nr * nr; i++)
 		covariances[i] = covariance(row, &all[i / nr], &all[i % nr]);

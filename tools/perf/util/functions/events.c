@@ -16,7 +16,6 @@
 #include "../evsel.h"
 #include "../header.h"
 #include "functions.h"
-#include "text.h"
 
 #define HEX	"0123456789abcdef"
 
@@ -169,13 +168,6 @@ enum fn_vendor fn_cpu__vendor(const char *cpu)
 	    (!cpu[18] || cpu[18] == ' ') && strncmp(cpu + 10, "61", 2))
 		return FN_VENDOR_ARM;
 	return FN_VENDOR_UNKNOWN;
-}
-
-const char *fn_vendor__name(enum fn_vendor vendor)
-{
-	static const char *const names[] = { "unknown", "Arm", "Intel", "AMD" };
-
-	return names[vendor];
 }
 
 /* Returns whose numbers those of a PMU are. An empty name means the CPU's PMU. */

@@ -29,6 +29,7 @@ struct evlist;
 struct evsel;
 struct fn_column;
 struct fn_columns;
+struct fn_metric;
 struct fn_pair;
 struct fn_rows;
 struct fn_sample;
@@ -36,9 +37,7 @@ struct fn_session;
 struct fn_streams;
 struct fn_table;
 struct fn_value;
-struct hashmap;
 struct machine;
-struct map;
 struct option;
 struct perf_cpu_map;
 struct perf_event_attr;
@@ -62,6 +61,14 @@ union perf_event;
 #define FN_JIT		"[JIT]"
 #define FN_UNNAMED	"[unnamed JIT code]"
 
+/* text.c: for text from a file, which may contain any bytes */
+int function_text__character(const char *text, bool *is_control);
+int function_text__width(const char *text);
+char *function_text__printable(const char *text);
+char *function_text__lower(const char *text);
+const char *function_text__base_name(const char *path);
+int function_text__u64(const char *str, int base, u64 *value);
+
 /*
  * events.c: what an event counts. @cpu is of perf_env__describe_cpu(), or NULL.
  */
@@ -76,7 +83,6 @@ bool fn_event__is_branch(const char *name);
 bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);
 u32 fn_event__core(const struct perf_event_attr *attr);	/* its PMU's number, 0: not named */
 enum fn_vendor fn_cpu__vendor(const char *cpu);
-const char *fn_vendor__name(enum fn_vendor vendor);
 
 /* A CPU as perf's tables spell it: without its version, and with it. */
 struct fn_cpu {
@@ -93,7 +99,7 @@ const struct pmu_events_table *fn_cpu__events(struct fn_cpu *id, const char *cpu
 
 /* An event of a set. Marks hold for all values that need the event. */
 struct fn_event {
-	char *name;		/* canonical */
+	const char *name;	/* canonical */
 	bool is_precise;	/* its samples are where it was */
 	bool is_throttled;	/* samples are missing */
 	bool is_stretched;	/* it took turns on the counters, and its counts are scaled */
@@ -163,6 +169,7 @@ struct fn_row {
 	u64 address;			/* in the DSO */
 	bool has_address;		/* it tells functions of one name apart, within a table */
 	size_t index;			/* in fn_table.rows after fn_table__settle() */
+	char *label;			/* see fn_table__set_labels() */
 	struct fn_sums **sums;		/* by set, NULL: none */
 	unsigned int nr_sums;
 	u64 stamp;			/* of the last observation: a recursion counts once */
@@ -175,7 +182,6 @@ struct fn_table {
 	unsigned int nr_sets;
 	struct fn_row **rows;		/* sorted by symbol, DSO, address once it is settled */
 	size_t nr_rows, nr_allocated;
-	struct hashmap *map;		/* of the rows by symbol, DSO, address */
 	u64 allocated;			/* bytes of all sums */
 	u64 stamp;			/* see fn_row.stamp */
 	u64 lost, throttled;
@@ -189,32 +195,35 @@ struct fn_table {
 
 void fn_table__init(struct fn_table *table);
 void fn_table__exit(struct fn_table *table);
-/* Both take the events; the first one is the leader. @group may be NULL. */
+/* Both copy the events; the first one is the leader. @group may be NULL. */
 struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
-				     const struct fn_group *group, struct fn_event *events,
+				     const struct fn_group *group, const struct fn_event *events,
 				     unsigned int nr_events);
 struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
-				 const struct fn_group *group, struct fn_event *events,
+				 const struct fn_group *group, const struct fn_event *events,
 				 unsigned int nr_events);
 int fn_set__add_group(struct fn_set *set, const struct fn_group *group);
-/* @address NULL: the names say enough. The first one adds a row even if there is such a one. */
+/* @address NULL: the names say enough. fn_table__settle() merges rows that are the same. */
 struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, const char *dso,
 				 const u64 *address);
-struct fn_row *fn_table__findnew_row(struct fn_table *table, const char *symbol, const char *dso,
-				     const u64 *address);
-/* The row of another table; addresses do not count there. NULL: none. */
+/* The same row in a settled table, NULL: none. */
 struct fn_row *fn_table__find_row(const struct fn_table *table, const struct fn_row *other);
-int fn_row__rename(struct fn_row *row, const char *symbol);
 /*
  * Sorts the rows, merges those of one name, drops addresses that tell nothing, and makes the totals
  * (--children: those of FN_ALL). To be called before values are made, and again after changes.
  */
 int fn_table__settle(struct fn_table *table);
-/* Adds a settled table. Returns NULL, or why it cannot be added. */
+/* Adds a settled table, and is to be settled then. Returns NULL, or why it cannot be added. */
 const char *fn_table__add(struct fn_table *table, const struct fn_table *other);
 void fn_table__clear(struct fn_table *table);	/* forgets all sums, but not the rows */
-bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source);
+/* Whether there are observations of a source; with @event, whether they are of this event. */
+bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source,
+			  const char *event);
+bool fn_table__has_event(const struct fn_table *table, const char *name);
 bool fn_table__is_empty(const struct fn_table *table);
+/* The number of observations in a row (NULL: in all), from a source (NULL: from any). */
+double fn_table__number(const struct fn_table *table, const struct fn_row *row,
+			const struct fn_source *source);
 enum fn_vendor fn_table__vendor(const struct fn_table *table);
 int fn_table__add_cpu(struct fn_table *table, const char *cpu);
 static inline bool fn_row__is(const struct fn_row *row, const char *root)
@@ -226,8 +235,11 @@ int fn_set__find(const struct fn_set *set, const char *event);	/* place, -1: non
 size_t fn_set__nr_values(const struct fn_set *set);
 struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
 				     const struct fn_set *set);
+/* @row NULL: all. */
 static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struct fn_set *set)
 {
+	if (!row)
+		return set->total;
 	return set->index < row->nr_sums ? row->sums[set->index] : NULL;
 }
 
@@ -240,7 +252,6 @@ void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const doub
 		      double number);
 double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
 			unsigned int b);
-double fn_sums__number(const struct fn_set *set, const struct fn_sums *sums, unsigned int event);
 
 /*
  * rows.c: where a sample belongs
@@ -275,14 +286,10 @@ bool fn_dso__is_jit(const struct dso *dso);
 /*
  * chains.c: call chains of --children
  */
-struct fn_frame {
-	struct fn_row *row;
-	u64 ip;			/* the return address of what it called, or that of the sample */
-};
 
-/* The frames of a sample, the root (FN_ALL, or FN_CUT alone) first. */
+/* The rows of the frames of a sample, the root (FN_ALL, or FN_CUT alone) last. */
 struct fn_chain {
-	struct fn_frame *frames;
+	struct fn_row **rows;
 	unsigned int nr, allocated;
 };
 
@@ -297,18 +304,17 @@ int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
  * session.c: perf's session, to samples that know their row
  */
 
-/* Takes the table of a span; an error ends the reading. */
-typedef int (*fn_take_t)(void *data, struct fn_table *table, u64 begin, u64 end);
-
 struct fn_options {
 	const char *name;		/* of the input, for messages */
 	const struct fn_source *source;	/* NULL: the best for each column */
 	const char *by;
+	bool has_by;			/* the user has chosen it, and sums have to be like that */
 	const char *time;		/* spans, NULL: all */
 	struct perf_cpu_map *cpus;	/* NULL: all */
 	bool inlines, stitch_lbr, force;
 	u64 span;			/* ns, 0: all is one table */
-	fn_take_t take;			/* with spans, or @is_due */
+	/* With spans, or @is_due: takes the table of a span. An error ends the reading. */
+	int (*take)(void *data, struct fn_table *table, u64 begin, u64 end);
 	bool (*is_due)(void *data);	/* a live recording: whether @take wants the sums so far */
 	void *data;
 };
@@ -322,7 +328,7 @@ int fn_session__read(const char *path, const struct fn_options *options, struct 
 const char *fn_options__filter(const struct fn_options *options);
 
 /* input.c: a recording or a sums file. @sums: the file to be written, NULL: none. */
-int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
+int fn_input__read(const char *path, struct fn_options *options, const char *sums,
 		   struct fn_table *table);
 void fn_input__note_empty(const char *path, const struct fn_options *options);
 
@@ -336,7 +342,6 @@ struct fn_sampler {
 	struct fn_set *set;		/* of its windows; NULL: none are wanted */
 	unsigned int nr;		/* of its members; the sampler is the first one */
 	unsigned int *slots;		/* by member: the event in @set */
-	bool inherits;
 	bool alternates;		/* else each interval is a window */
 	u64 limit;			/* shorter intervals are windows */
 	double times[2];		/* enabled and running, of all streams */
@@ -353,7 +358,6 @@ struct fn_evsel {
 	struct fn_paths *paths;		/* of its samples' branch records */
 	struct fn_operations *operations;	/* that its samples tell, or parts of them */
 	bool has_records;		/* the last one tells the row of a sample */
-	bool is_branch, is_miss;
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
 	double times[2];		/* enabled and running, if no sampler has them */
@@ -422,7 +426,7 @@ int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
 void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
-int fn_streams__count(struct fn_streams *streams);	/* sets fn_sampler.counted for the span */
+void fn_streams__count(struct fn_streams *streams);	/* sets fn_sampler.counted */
 /* Takes the times of an event in a thread that ends, or on a CPU. */
 int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
 			   u64 enabled, u64 running);
@@ -431,7 +435,6 @@ bool fn_sample__has_values(const union perf_event *event, const struct perf_samp
 
 /* The part of a session that sources need. */
 struct fn_table *fn_session__table(struct fn_session *session);
-struct fn_streams *fn_session__streams(struct fn_session *session);
 /*
  * Finds the row of an address in the thread of a sample. Sets @row to NULL if nobody wants to see
  * it; leaves it if @must_be_mapped and it is not.
@@ -441,22 +444,19 @@ int fn_session__find_row(struct fn_session *session, const struct fn_sample *sam
 /* The row of any address, whoever wants to see it. */
 struct fn_row *fn_session__row_at(struct fn_session *session, const struct fn_sample *sample,
 				  u64 address, bool *is_mapped);
-u32 fn_session__nr_changes(const struct fn_session *session);	/* of threads and maps, from 1 */
 /* The name of the PMU of an event, as the recording has it; NULL: not known. */
 const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel);
 
 /* What sessions ask of the sources. */
 int fn_windows__end_bursts(struct fn_session *session);
-void fn_windows__stretch(struct fn_session *session, struct evlist *evlist);
+void fn_windows__stretch(struct fn_session *session);
 /* How often a row is left in an event of the leader, NAN: unknown; and how late samples are. */
 double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late);
 struct fn_value fn_windows__discarded(const struct fn_column *column, const struct fn_table *table,
 				      const struct fn_row *row);
-int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
-		      bool is_live, struct fn_table *table);
-struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel,
-			       const char *arch, struct fn_paths *next);
-void fn_paths__delete(struct fn_paths *paths);
+void fn_samples__scale(struct fn_session *session);
+/* To be freed with its event. */
+struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel);
 void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon of each */
 void fn_paths__restart(struct fn_paths *paths);
 void fn_paths__note(const struct fn_paths *paths, const char *name);	/* what is amiss */
@@ -470,10 +470,8 @@ void fn_paths__note(const struct fn_paths *paths, const char *name);	/* what is 
 struct fn_operations;
 /* Whether the samples of an event are operations, or parts of them. */
 bool fn_operations__are(struct fn_session *session, struct evsel *evsel);
-/* Lets the samples of an event be that; @is_decoded: perf makes them of AUX data. */
-int fn_operations__add(struct fn_operations **all, struct fn_session *session,
-		       struct evlist *evlist, struct evsel *evsel, const char *cpu,
-		       bool is_decoded);
+/* Lets the samples of an event be that. */
+int fn_operations__add(struct fn_session *session, struct evsel *evsel);
 void fn_operations__delete(struct fn_operations *all);
 int fn_operations__end(struct fn_operations *all, struct fn_session *session);
 void fn_operations__mark(struct fn_operations *all, u64 nr_tasks);
@@ -505,7 +503,6 @@ struct fn_source {
 
 extern const struct fn_source fn_windows, fn_samples, fn_branches, fn_operations;
 extern const struct fn_source *const fn_sources[];	/* the most exact first */
-#define FN_NR_SOURCES	4
 const struct fn_source *fn_source__find(const char *name);	/* NULL: none */
 
 /*
@@ -572,8 +569,7 @@ struct fn_column {
 	const char *divides, *parent;
 	struct fn_value (*value)(const struct fn_column *column, const struct fn_table *table,
 				 const struct fn_row *row);
-	void *data;		/* of value(), freed by free_data() */
-	void (*free_data)(void *data);
+	struct fn_metric *metric;	/* of -M; NULL: none */
 };
 
 #define FN_TOTAL	"total"
@@ -599,7 +595,7 @@ struct fn_columns {
 int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, const char *fields,
 		     const char *sort);
 void fn_columns__exit(struct fn_columns *columns);
-/* Adds a column with value(), and its values; takes title, meaning and data. */
+/* Adds a column with value(), and its values; takes title, meaning and metric. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
 int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length);
 int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, or # */
@@ -629,10 +625,6 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 /* Why not to rely on the rate of two events, whatever its interval; NULL: no reason. */
 const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
 			  const struct fn_source *source, const char *event, const char *per);
-/* The one predicate: sets the mark of a value that has its interval; @whole is that of all rows. */
-void fn_value__set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt);
-/* How many times as long to record for +-10 % of a value; NAN: unknown. */
-double fn_value__times_longer(const struct fn_value *value);
 
 double fn_student__tail(double t, double freedom);	/* of both sides */
 double fn_student__quantile(double freedom);		/* 95 % */
@@ -660,9 +652,9 @@ struct fn_view {
 	int sort;			/* the column that has sorted the rows, -1: their names */
 };
 
+/* Makes the rows, which are to be freed. */
 int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit);
 void fn_view__sort(struct fn_view *view, int sort);
-void fn_view__exit(struct fn_view *view);
 
 #define FN_CELL_SIZE	40
 
@@ -674,9 +666,8 @@ const char *fn_view__interval(const struct fn_column *column, const struct fn_va
 const char *fn_number(const struct fn_column *column, double value, bool sign,
 		      char buf[FN_CELL_SIZE]);
 const char *fn_shortest(double value, char buf[FN_CELL_SIZE]);	/* reads back as the same double */
-/* Labels of rows, by index: with the DSO or address where names clash; @most: width, or 0. */
-char **fn_table__labels(const struct fn_table *table, int most);
-void fn_table__free_labels(const struct fn_table *table, char **labels);
+/* Sets the labels of all rows: with the DSO or address where names clash; @most: width, or 0. */
+int fn_table__set_labels(const struct fn_table *table, int most);
 
 /* Aligned text: cells by row and column, which are copied; @color: NULL, or of color.h. */
 struct fn_text;
@@ -727,16 +718,17 @@ void fn_json__head(struct fn_json *json, const struct fn_table *table);	/* begin
 void fn_json__recorded(struct fn_json *json, const struct fn_table *table);
 void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, const int *fields,
 		      unsigned int nr);
-void fn_json__names(struct fn_json *json, const char *label, const struct fn_row *row);
+void fn_json__names(struct fn_json *json, const struct fn_row *row);
 
-/* Notes about a table. @side: "", "before: ", "after: "; columns may be NULL. */
-void fn_notes__print(const char *side, const struct fn_table *table,
-		     const struct fn_columns *columns, const struct fn_options *options);
+/* Notes about a table. @side: "", "before: ", "after: ". */
+void fn_notes__print(const char *side, const struct fn_columns *columns,
+		     const struct fn_options *options);
+int fn_notes__print_all(const struct fn_table *table, const struct fn_options *options);
 
 /* sums-file.c */
 #define FN_SUMS_MAGIC	"perf-function-sums "
 int fn_table__write_sums(const char *path, struct fn_table *table);
-int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size);
+int fn_table__read_sums(const char *path, struct fn_table *table, FILE *fp);
 
 /*
  * metrics.c: -M
@@ -745,7 +737,6 @@ int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silen
 extern char *fn_metrics__cpu;	/* the user's choice; NULL: the recorded one */
 
 /* A metric of perf's tables. */
-struct fn_metric;
 struct fn_metric *fn_metric__new(const struct pmu_metrics_table *table,
 				 const struct pmu_metric *pmu_metric);
 void fn_metric__delete(struct fn_metric *metric);
@@ -798,7 +789,6 @@ void fn_record__exit(struct fn_record *record);
 struct fn_compare_options {
 	const char *const *before, *const *after;	/* inputs */
 	unsigned int nr_before, nr_after;
-	bool has_by;
 	const char *fields, *metrics, *sort, *separator;
 	char *fail_on;			/* limits, which are cut apart */
 	double percent_limit;
@@ -826,8 +816,6 @@ static inline int fn_view__browse(struct fn_view *view __maybe_unused,
 #define FN_TOP_LEAST_DELAY	0.1
 #define FN_TOP_MOST_SECONDS	1e6
 
-struct fn_top;
-
 /* Where a table is printed, and the time that it covers in ns of the recording. */
 struct fn_screen {
 	FILE *fp;
@@ -841,16 +829,13 @@ struct fn_top_options {
 	double last;		/* seconds that a table covers, 0: all */
 	unsigned int count;	/* of tables, 0: no end */
 	bool stdio;
-	const char *filter;	/* the option that chooses samples, NULL: none */
+	const struct fn_options *input;	/* how to read what is recorded */
 	/*
 	 * Records to stdout until there is a signal, in a process of its own, with messages to the
 	 * file @said. A command of it must not touch the screen if there is one.
 	 */
 	int (*record)(void *data, int said, bool has_screen);
-	/* Reads what is recorded from stdin, with fn_top__is_due(), fn_top__take(), and @top. */
-	int (*read)(void *data, struct fn_top *top);
 	int (*print)(void *data, const struct fn_table *table, const struct fn_screen *screen);
-	void (*note)(void *data, const struct fn_table *table);
 	/* Applies the answer to a key. Returns NULL, or why not, to be freed. */
 	char *(*choose)(void *data, const struct fn_table *table, char key, const char *text);
 	void *data;
@@ -858,12 +843,5 @@ struct fn_top_options {
 
 /* Returns the exit status of the command that perf record has run or its own, or -1. */
 int fn_top__run(const struct fn_top_options *options, const int control[2]);
-bool fn_top__is_due(void *top);
-int fn_top__take(void *top, struct fn_table *table, u64 begin, u64 end);
-
-/*
- * builtin-functions.c
- */
-int fn_explain(int err);	/* says what is too large, or that there is no memory */
 
 #endif /* __PERF_FUNCTIONS_H */

@@ -87,7 +87,6 @@ static int read_sums(const char *path, int fd, const struct fn_options *options,
 	const char *filter = fn_options__filter(options);
 	int own = dup(fd), err;
 	FILE *fp = own < 0 ? NULL : fdopen(own, "r");
-	char msg[128];
 
 	if (!fp) {
 		fn_err("%s: %s", path, strerror(errno));
@@ -99,9 +98,7 @@ static int read_sums(const char *path, int fd, const struct fn_options *options,
 		fn_err("%s: a sums file has no times: give the recording to --interval", path);
 		err = -EINVAL;
 	} else {
-		err = fn_table__read_sums(table, fp, msg, sizeof(msg));
-		if (err)
-			fn_err("%s: %s", path, msg);
+		err = fn_table__read_sums(path, table, fp);
 	}
 	fclose(fp);
 	if (!err && filter) {
@@ -185,7 +182,7 @@ void fn_input__note_empty(const char *path, const struct fn_options *options)
 			path);
 }
 
-int fn_input__read(const char *path, struct fn_options *options, bool has_by, const char *sums,
+int fn_input__read(const char *path, struct fn_options *options, const char *sums,
 		   struct fn_table *table)
 {
 	const char *file = strcmp(path, "-") ? path : "/dev/stdin", *reason = NULL;
@@ -211,7 +208,7 @@ int fn_input__read(const char *path, struct fn_options *options, bool has_by, co
 		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
 	if (fd >= 0)
 		close(fd);
-	if (!err && has_by && strcmp(table->by, options->by)) {
+	if (!err && options->has_by && strcmp(table->by, options->by)) {
 		fn_err("%s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording",
 		       path, fn_by__is(table->by, FN_BY_CHILDREN) ? "of --" : "by ", table->by);
 		err = -EINVAL;

@@ -92,38 +92,59 @@ double fn_student__tail(double t, double freedom)
 			       t * t / (freedom + t * t));
 }
 
+/*
+ * Returns the odds p / (1 - p) below which the beta distribution has a part. Newton's method for
+ * the logarithm of its distribution, which is concave in the log odds, so each step but the first
+ * approaches from below.
+ */
+static double find_lowest_odds(double a, double b, double part)
+{
+	const double front = lgamma(a + b) - lgamma(a) - lgamma(b);
+	double x = log(a / b) - NORMAL_95 * sqrt(1 / a + 1 / b), step;
+
+	/* A double has no such small numbers. */
+	if (a < 0.01)
+		return 0;
+	for (int i = 0; i < 50; i++) {
+		double p = 1 / (1 + exp(-x)), q = 1 / (1 + exp(x));
+		double below = incomplete_beta(a, b, p, q);
+
+		step = log(part / below) * below / exp(front + a * log(p) + b * log(q));
+		x += step;
+		if (!(fabs(step) > 4096 * DBL_EPSILON))
+			break;
+	}
+	return exp(x);
+}
+
+/* Many rows have the same small numbers, or the same degrees of freedom in all columns. */
+static double lowest_odds(double a, double b, double part)
+{
+	static struct {
+		double a, b, part, odds;
+	} known[4096], *last;
+
+	/* Sums of a damaged file may be of no samples at all. */
+	if (!(a >= 0 && b >= 0 && isfinite(a + b)))
+		return NAN;
+	last = &known[(unsigned int)(fmod(a, 1e6) * 61 + fmod(b, 1e6) * 7) % ARRAY_SIZE(known)];
+	if (last->a != a || last->b != b || last->part != part) {
+		last->odds = find_lowest_odds(a, b, part);
+		last->a = a;
+		last->b = b;
+		last->part = part;
+	}
+	return last->odds;
+}
+
 double fn_student__quantile(double freedom)
 {
-	/* A row has the same degrees of freedom in most columns: its number of windows - 1. */
-	static struct {
-		double freedom, t;
-	} known[256], *last;
-	double t, log_scale, step;
-
 	if (isnan(freedom))
 		return NAN;
 	if (freedom <= 0 || freedom > MAX_FREEDOM)
 		return NORMAL_95;
-	last = &known[(unsigned int)freedom % ARRAY_SIZE(known)];
-	if (freedom == last->freedom)
-		return last->t;
-
-	/*
-	 * Newton's method, from the expansion of Abramowitz and Stegun 26.7.5, which is nearly
-	 * exact for many degrees of freedom. A step squares the relative error.
-	 */
-	t = NORMAL_95 + (2.3722712 + (2.8224980 + 2.5558497 / freedom) / freedom) / freedom;
-	log_scale = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * M_PI) / 2;
-	do {
-		double density = exp(log_scale -
-				     (freedom + 1) / 2 * log1p(t * t / freedom));
-
-		step = (fn_student__tail(t, freedom) - 0.05) / (2 * density);
-		t += step;
-	} while (step * step > 4096 * DBL_EPSILON * t * t);
-	last->freedom = freedom;
-	last->t = t;
-	return t;
+	/* freedom / (freedom + t^2) has a beta distribution. */
+	return sqrt(freedom / lowest_odds(freedom / 2, 0.5, 0.05));
 }
 
 static void set(struct fn_value *value, double low, double high)
@@ -188,50 +209,6 @@ void fn_value__share_interval(struct fn_value *value, double whole, double numbe
 	}
 }
 
-/*
- * Returns the odds p / (1 - p) below which the beta distribution has 2.5 %. Newton's method for the
- * logarithm of its distribution, which is concave in the log odds, so each step but the first
- * approaches from below.
- */
-static double find_lowest_odds(double a, double b)
-{
-	const double front = lgamma(a + b) - lgamma(a) - lgamma(b);
-	double x = log(a / b) - NORMAL_95 * sqrt(1 / a + 1 / b), step;
-
-	/* A double has no such small numbers. */
-	if (a < 0.01)
-		return 0;
-	for (int i = 0; i < 50; i++) {
-		double p = 1 / (1 + exp(-x)), q = 1 / (1 + exp(x));
-		double below = incomplete_beta(a, b, p, q);
-
-		step = log(0.025 / below) * below / exp(front + a * log(p) + b * log(q));
-		x += step;
-		if (!(fabs(step) > 4096 * DBL_EPSILON))
-			break;
-	}
-	return exp(x);
-}
-
-/* Many rows have the same small numbers. */
-static double lowest_odds(double a, double b)
-{
-	static struct {
-		double a, b, odds;
-	} known[4096], *last;
-
-	/* Sums of a damaged file may be of no samples at all. */
-	if (!(a >= 0 && b >= 0 && isfinite(a + b)))
-		return NAN;
-	last = &known[(unsigned int)(fmod(a, 1e6) * 61 + fmod(b, 1e6) * 7) % ARRAY_SIZE(known)];
-	if (last->a != a || last->b != b) {
-		last->odds = find_lowest_odds(a, b);
-		last->a = a;
-		last->b = b;
-	}
-	return last->odds;
-}
-
 /* The interval of one number of samples per another: together they are a binomial number. */
 void fn_value__count_interval(const struct fn_pair *pair, struct fn_value *value)
 {
@@ -240,16 +217,17 @@ void fn_value__count_interval(const struct fn_pair *pair, struct fn_value *value
 
 	if (events > 0)
 		one = value->value * per / events;
-	set(value, events > 0 ? one * lowest_odds(events, per + 1) : 0,
-	    one / lowest_odds(per, events + 1));
+	set(value, events > 0 ? one * lowest_odds(events, per + 1, 0.025) : 0,
+	    one / lowest_odds(per, events + 1, 0.025));
 }
 
 /* The interval of a part of samples, if @samples of equal weight are in all rows. */
 void fn_value__part_interval(struct fn_value *value, double whole, double samples)
 {
 	double part = samples * value->value / whole;
-	double odds = part > 0 ? lowest_odds(part, samples - part + 1) : 0;
-	double above = samples - part > 0 ? 1 / lowest_odds(samples - part, part + 1) : INFINITY;
+	double odds = part > 0 ? lowest_odds(part, samples - part + 1, 0.025) : 0;
+	double above = samples - part > 0 ? 1 / lowest_odds(samples - part, part + 1, 0.025) :
+					    INFINITY;
 
 	set(value, whole * odds / (1 + odds), isinf(above) ? whole : whole * above / (1 + above));
 }

@@ -8,7 +8,6 @@
 #include <linux/kernel.h>
 
 #include "functions.h"
-#include "text.h"
 
 /* Raise it when a member changes its meaning or is removed, not when one is added. */
 #define JSON_VERSION	3
@@ -138,11 +137,6 @@ void fn_json__value(struct fn_json *json, const char *key, const struct fn_value
 	fn_json__end(json, '}');
 }
 
-static bool is_shown(const struct fn_set *set)
-{
-	return !set->is_hidden && !set->is_dropped;
-}
-
 static void write_set(struct fn_json *json, const struct fn_set *set)
 {
 	fn_json__begin(json, NULL, '{');
@@ -188,7 +182,7 @@ void fn_json__recorded(struct fn_json *json, const struct fn_table *table)
 {
 	fn_json__begin(json, "sets", '[');
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (is_shown(table->sets[i]))
+		if (!table->sets[i]->is_hidden)
 			write_set(json, table->sets[i]);
 	}
 	fn_json__end(json, ']');
@@ -226,11 +220,11 @@ void fn_json__columns(struct fn_json *json, const struct fn_columns *columns, co
 	fn_json__end(json, ']');
 }
 
-void fn_json__names(struct fn_json *json, const char *label, const struct fn_row *row)
+void fn_json__names(struct fn_json *json, const struct fn_row *row)
 {
 	char address[20];
 
-	fn_json__string(json, "label", label);
+	fn_json__string(json, "label", row->label);
 	fn_json__string(json, "symbol", row->symbol);
 	fn_json__string(json, "dso", row->dso);
 	if (!row->has_address)
@@ -247,18 +241,9 @@ static void write_observations(struct fn_json *json, const struct fn_table *tabl
 {
 	fn_json__begin(json, "observations", '{');
 	for (int i = 0; fn_sources[i]; i++) {
-		double number = 0;
-
-		if (!fn_table__has_source(table, fn_sources[i]))
-			continue;
-		for (unsigned int j = 0; j < table->nr_sets; j++) {
-			const struct fn_set *set = table->sets[j];
-			const struct fn_sums *sums = row ? fn_row__sums(row, set) : set->total;
-
-			if (is_shown(set) && set->source == fn_sources[i] && sums)
-				number += sums->number;
-		}
-		fn_json__number(json, fn_sources[i]->name, number);
+		if (fn_table__has_source(table, fn_sources[i], NULL))
+			fn_json__number(json, fn_sources[i]->name,
+					fn_table__number(table, row, fn_sources[i]));
 	}
 	fn_json__end(json, '}');
 }
@@ -272,8 +257,7 @@ static const char *unit_of(const char *event)
 static void write_events(struct fn_json *json, const struct fn_columns *columns,
 			 const char *const *events, unsigned int nr)
 {
-	const int sort = fn_columns__default_sort(columns);
-	const char *width = sort < 0 ? NULL : columns->columns[sort].event;
+	const char *width = columns->columns[fn_columns__default_sort(columns)].event;
 
 	fn_json__begin(json, "events", '[');
 	for (unsigned int i = 0; i < nr; i++) {
@@ -288,11 +272,11 @@ static void write_events(struct fn_json *json, const struct fn_columns *columns,
 		fn_json__string(json, "width", width);
 }
 
-static void write_row(struct fn_json *json, const struct fn_view *view, const char *label,
-		      const struct fn_row *row, const char *const *events, unsigned int nr_events)
+static void write_row(struct fn_json *json, const struct fn_view *view, const struct fn_row *row,
+		      const char *const *events, unsigned int nr_events)
 {
 	fn_json__begin(json, NULL, '{');
-	fn_json__names(json, label, row);
+	fn_json__names(json, row);
 	write_observations(json, view->table, row);
 	fn_json__begin(json, "events", '{');
 	for (unsigned int i = 0; i < nr_events; i++) {
@@ -326,7 +310,7 @@ static const char **find_events(const struct fn_table *table, unsigned int *nr)
 	for (unsigned int i = 0; events && i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 
-		for (unsigned int j = 0; is_shown(set) && j < set->nr_events; j++) {
+		for (unsigned int j = 0; !set->is_hidden && j < set->nr_events; j++) {
 			unsigned int k = 0;
 
 			while (k < *nr && strcmp(events[k], set->events[j].name))
@@ -341,15 +325,12 @@ static const char **find_events(const struct fn_table *table, unsigned int *nr)
 int fn_view__print_json(const struct fn_view *view, FILE *fp)
 {
 	const struct fn_table *table = view->table;
-	char **labels = fn_table__labels(table, INT_MAX);
 	struct fn_json json = { .fp = fp };
 	unsigned int nr_events;
 	const char **events = find_events(table, &nr_events);
 
-	if (!labels || !events) {
+	if (!events || fn_table__set_labels(table, INT_MAX)) {
 		free(events);
-		if (labels)
-			fn_table__free_labels(table, labels);
 		return -ENOMEM;
 	}
 	fn_json__head(&json, table);
@@ -363,11 +344,9 @@ int fn_view__print_json(const struct fn_view *view, FILE *fp)
 	fn_json__columns(&json, view->columns, view->fields, view->nr_fields);
 	fn_json__begin(&json, "functions", '[');
 	for (size_t i = 0; i < view->nr_rows; i++)
-		write_row(&json, view, labels[view->rows[i]->index], view->rows[i], events,
-			  nr_events);
+		write_row(&json, view, view->rows[i], events, nr_events);
 	fn_json__end(&json, ']');
 	fn_json__end(&json, '}');
-	fn_table__free_labels(table, labels);
 	free(events);
 	return 0;
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <linux/ctype.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
@@ -33,7 +32,6 @@
 #include "../strlist.h"
 #include "functions.h"
 #include "pmu-events/pmu-events.h"
-#include "text.h"
 
 /* Relative to a total: the step of a numerical derivative. */
 #define STEP		(1.0 / (1 << 17))
@@ -382,15 +380,6 @@ double fn_metric__evaluate(const struct fn_metric *metric, const double *counts)
  * Values of rows
  */
 
-static bool is_recorded(const struct fn_table *table, const char *event)
-{
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (fn_set__find(table->sets[i], event) >= 0)
-			return true;
-	}
-	return false;
-}
-
 /* Finds the source of a metric. Sets what it lacks if there is none. */
 static int find_source(struct fn_metric *metric, const struct fn_table *table)
 {
@@ -399,7 +388,7 @@ static int find_source(struct fn_metric *metric, const struct fn_table *table)
 	if (metric->lacks)
 		return 0;
 	for (int i = 0; fn_sources[i]; i++) {
-		if (fn_table__has_source(table, fn_sources[i]) &&
+		if (fn_table__has_source(table, fn_sources[i], NULL) &&
 		    !fn_row__counts(table, NULL, fn_sources[i], (const char *const *)metric->names,
 				    metric->nr, counts, NULL, &number)) {
 			metric->source = fn_sources[i];
@@ -407,7 +396,7 @@ static int find_source(struct fn_metric *metric, const struct fn_table *table)
 		}
 	}
 	for (unsigned int i = 0; i < metric->nr; i++) {
-		if (!is_recorded(table, metric->names[i]))
+		if (!fn_table__has_event(table, metric->names[i]))
 			return asprintf(&metric->lacks, "%s was not recorded",
 					fn_metric__event(metric, i)) < 0 ? -ENOMEM : 0;
 	}
@@ -454,7 +443,7 @@ static const char *doubt_of(const struct fn_metric *metric, const struct fn_tabl
 static struct fn_value value_of(const struct fn_column *column, const struct fn_table *table,
 				const struct fn_row *row)
 {
-	const struct fn_metric *metric = column->data;
+	const struct fn_metric *metric = column->metric;
 	const unsigned int nr = metric->nr;
 	double counts[nr + 1], slopes[nr + 1], covariances[nr * nr + 1], number, variance = 0;
 	struct fn_value value = fn_undefined;
@@ -656,11 +645,6 @@ static char *title_of(const struct fn_columns *columns, const struct pmu_metric 
 	return asprintf(&title, "%s:%s", metric->pmu, metric->metric_name) < 0 ? NULL : title;
 }
 
-static void delete_metric(void *metric)
-{
-	fn_metric__delete(metric);
-}
-
 /* Takes the metric. */
 static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 {
@@ -669,7 +653,7 @@ static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 	struct fn_column column = {
 		.title = title_of(columns, &metric->metric), .scale = is_percent ? 100 : 1,
 		.digits = is_percent ? 1 : 3, .unit = metric->unit, .source = metric->source,
-		.value = value_of, .data = metric, .free_data = delete_metric,
+		.value = value_of, .metric = metric,
 	};
 
 	if (is_percent && is_in_group(&metric->metric, "TopdownL1;PipelineL1"))
@@ -691,7 +675,7 @@ static void link_parts(struct fn_columns *columns, unsigned int first)
 {
 	for (unsigned int i = first; i < columns->nr; i++) {
 		struct fn_column *part = &columns->columns[i];
-		const struct fn_metric *metric = part->data;
+		const struct fn_metric *metric = part->metric;
 
 		for (unsigned int j = first; j < columns->nr; j++) {
 			char group[128];

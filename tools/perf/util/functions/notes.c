@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/compiler.h>
-#include <linux/kernel.h>
 
 #include "../debug.h"
 #include "../strbuf.h"
 #include "functions.h"
-#include "text.h"
 
 /* Sums of event samples that differ by more from what was counted are worth a message. */
 #define MOST_DIFFERENCE	0.05
@@ -33,15 +31,14 @@ static void __printf(2, 3) note(const char *side, const char *fmt, ...)
 	free(text);
 }
 
-/* Returns true if values come from a source. Without columns, those of the whole table would. */
-static bool uses(const struct fn_table *table, const struct fn_columns *columns,
-		 const struct fn_source *source)
+/* Returns true if values come from a source. */
+static bool uses(const struct fn_columns *columns, const struct fn_source *source)
 {
-	for (unsigned int i = 0; columns && i < columns->nr; i++) {
+	for (unsigned int i = 0; i < columns->nr; i++) {
 		if (columns->columns[i].source == source)
 			return true;
 	}
-	return !columns && fn_table__has_source(table, source);
+	return false;
 }
 
 /* Returns true if the rows tell CPUs apart: those of one machine that --by pmu has. */
@@ -56,18 +53,18 @@ static bool has_rows_of_cpus(const struct fn_table *table)
 	return pmu && fn_by__has(table->by, FN_BY_PMU);
 }
 
-static void note_recording(const char *side, const struct fn_table *table,
-			   const struct fn_columns *columns)
+static void note_recording(const char *side, const struct fn_columns *columns)
 {
-	const bool uses_windows = uses(table, columns, &fn_windows);
-	const bool uses_samples = uses(table, columns, &fn_samples);
+	const bool uses_windows = uses(columns, &fn_windows);
+	const bool uses_samples = uses(columns, &fn_samples);
+	const struct fn_table *table = columns->table;
 
 	if (table->nr_cpus > 1 && !has_rows_of_cpus(table))
 		note(side,
 		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
 		     table->cpus[0], table->cpus[1]);
 	for (int i = 0; fn_sources[i]; i++) {
-		if (table->is_partial & fn_sources[i]->bit && uses(table, columns, fn_sources[i]))
+		if (table->is_partial & fn_sources[i]->bit && uses(columns, fn_sources[i]))
 			note(side,
 			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
 			     fn_sources[i]->title);
@@ -88,16 +85,6 @@ static void note_recording(const char *side, const struct fn_table *table,
 		     uses_samples ? ", and samples of these events are missing" : "");
 }
 
-static bool is_scarce(const struct fn_event *event)
-{
-	return event->is_scarce;
-}
-
-static bool is_scaled(const struct fn_event *event)
-{
-	return fabs(event->scale - 1) > MOST_DIFFERENCE;
-}
-
 /* Names the events whose sums of periods were far from what was counted, and by how much. */
 static void note_scales(const char *side, const struct fn_table *table)
 {
@@ -107,7 +94,7 @@ static void note_scales(const char *side, const struct fn_table *table)
 		const struct fn_set *set = table->sets[i];
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
-			if (is_scaled(&set->events[j]))
+			if (fabs(set->events[j].scale - 1) > MOST_DIFFERENCE)
 				strbuf_addf(&scales, "%s %s by %.2f", scales.len ? "," : "",
 					    set->events[j].name, set->events[j].scale);
 		}
@@ -119,49 +106,35 @@ static void note_scales(const char *side, const struct fn_table *table)
 	strbuf_release(&scales);
 }
 
-static bool is_stretched(const struct fn_event *event)
+/* What makes values of some events doubtful. */
+static void note_events(const char *side, const struct fn_table *table)
 {
-	return event->is_stretched;
-}
-
-/* Returns the first event of a kind and whether there are others, NULL if there is none. */
-static char *name_events(const struct fn_table *table, bool (*is)(const struct fn_event *event))
-{
-	const char *first = NULL;
-	bool has_others = false;
-	char *text = NULL;
+	/* Of scarce events, and of stretched ones: the first, and whether there are others. */
+	const char *first[2] = {}, *others[2] = { "", "" };
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
-			if (!is(&set->events[j]))
-				continue;
-			first = first ?: set->events[j].name;
-			has_others |= strcmp(first, set->events[j].name);
+			const struct fn_event *event = &set->events[j];
+			const bool is_of[2] = { event->is_scarce, event->is_stretched };
+
+			for (int kind = 0; kind < 2; kind++) {
+				if (is_of[kind] && first[kind] && strcmp(first[kind], event->name))
+					others[kind] = " (and others)";
+				else if (is_of[kind])
+					first[kind] = event->name;
+			}
 		}
 	}
-	if (first && asprintf(&text, "%s%s", first, has_others ? " (and others)" : "") < 0)
-		return NULL;
-	return text;
-}
-
-/* What makes values of some events doubtful. */
-static void note_events(const char *side, const struct fn_table *table)
-{
-	char *scarce = name_events(table, is_scarce);
-	char *stretched = name_events(table, is_stretched);
-
-	if (scarce)
+	if (first[0])
 		note(side,
-		     "there are few samples of %s for each new thread, which miss the ends of threads or are taken at the same places, so values are weak: record with -a if processes are short",
-		     scarce);
-	if (stretched)
+		     "there are few samples of %s%s for each new thread, which miss the ends of threads or are taken at the same places, so values are weak: record with -a if processes are short",
+		     first[0], others[0]);
+	if (first[1])
 		note(side,
-		     "the counts of %s were scaled, because events took turns on the counters, so values are weak: record fewer events",
-		     stretched);
-	free(scarce);
-	free(stretched);
+		     "the counts of %s%s were scaled, because events took turns on the counters, so values are weak: record fewer events",
+		     first[1], others[1]);
 }
 
 /* Events without a common event. */
@@ -282,10 +255,8 @@ static double percentage(const struct fn_table *table, bool (*is)(const struct f
 
 	for (size_t i = 0; i < table->nr_rows; i++) {
 		const struct fn_row *row = table->rows[i];
-		double number = 0;
+		const double number = fn_table__number(table, row, NULL);
 
-		for (unsigned int j = 0; j < row->nr_sums; j++)
-			number += row->sums[j] ? row->sums[j]->number : 0;
 		if (!has_root || fn_row__is(row, FN_ALL) || fn_row__is(row, FN_CUT))
 			all += number;
 		if (is(row))
@@ -322,19 +293,28 @@ static void note_names(const char *side, const struct fn_table *table,
 		     unnamed);
 }
 
-void fn_notes__print(const char *side, const struct fn_table *table,
-		     const struct fn_columns *columns, const struct fn_options *options)
+void fn_notes__print(const char *side, const struct fn_columns *columns,
+		     const struct fn_options *options)
 {
-	note_recording(side, table, columns);
-	note_scales(side, table);
-	note_events(side, table);
-	if (columns)
-		note_apart(side, columns);
-	if (columns && uses(table, columns, &fn_windows))
+	note_recording(side, columns);
+	note_scales(side, columns->table);
+	note_events(side, columns->table);
+	note_apart(side, columns);
+	if (uses(columns, &fn_windows)) {
 		note_interrupts(side, columns);
-	/* Event samples need no windows. */
-	if (columns ? uses(table, columns, &fn_windows) :
-		      !fn_table__has_source(table, &fn_samples))
-		note_lengths(side, table);
-	note_names(side, table, options);
+		note_lengths(side, columns->table);
+	}
+	note_names(side, columns->table, options);
+}
+
+/* The notes about a table that is not printed. */
+int fn_notes__print_all(const struct fn_table *table, const struct fn_options *options)
+{
+	struct fn_columns columns;
+	int err = fn_columns__init(&columns, table, NULL, NULL);
+
+	if (!err)
+		fn_notes__print("", &columns, options);
+	fn_columns__exit(&columns);
+	return err;
 }

@@ -22,7 +22,8 @@
 #include "../evlist.h"
 #include "../evsel.h"
 #include "../sample.h"
-#include "functions.h"
+#include "../session.h"
+#include "session.h"
 
 enum {
 	OPERATION, BRANCH, BRANCH_MISS, CACHE, CACHE_MISS, TLB_MISS, LAST, LAST_MISS, LOAD,
@@ -168,8 +169,9 @@ static struct evsel *find_spe(struct fn_session *session, struct evlist *evlist)
 }
 
 /* What SPE's filters leave. */
-static u32 begin_spe(struct fn_operations *own, struct fn_session *session, struct evlist *evlist)
+static u32 begin_spe(struct fn_operations *own, struct fn_session *session)
 {
+	struct evlist *evlist = session->session->evlist;
 	u32 known = BIT(LOAD) | BIT(LATENCY);
 	struct evsel *spe = find_spe(session, evlist), *evsel;
 	bool has_branches = own->is_decoded;
@@ -218,14 +220,14 @@ static bool is_of_user(struct evlist *evlist, struct evsel *own)
 	return found;
 }
 
-static u32 begin_ibs(struct fn_operations *own, struct evlist *evlist, struct evsel *evsel,
-		     const char *cpu)
+static u32 begin_ibs(struct fn_operations *own, struct fn_session *session, struct evsel *evsel)
 {
+	const char *cpu = session->cpu;
 	const u64 type = evsel->core.attr.sample_type;
 	unsigned int family, model;
 
 	own->is_inherited = evsel->core.attr.inherit;
-	own->only_user = is_of_user(evlist, evsel);
+	own->only_user = is_of_user(session->session->evlist, evsel);
 	own->is_zen3 = cpu && sscanf(cpu, "AuthenticAMD,%u,%u", &family, &model) == 2 &&
 		       family == 0x19 && model < 0x10;
 	if (type & PERF_SAMPLE_RAW)
@@ -247,21 +249,17 @@ static const char *name_of(const struct fn_operations *own, unsigned int event)
 static int make_set(struct fn_operations *own, struct fn_session *session, u32 known,
 		    struct fn_group *group)
 {
-	struct fn_event *events = calloc(NR_EVENTS, sizeof(*events));
+	struct fn_event events[NR_EVENTS];
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; events && i < NR_EVENTS; i++) {
-		if (!(known & BIT(i)))
-			continue;
-		events[nr] = (struct fn_event){
-			.name = strdup(name_of(own, i)), .is_precise = true, .scale = 1,
-		};
-		if (!events[nr++].name)
-			return -ENOMEM;
+	for (unsigned int i = 0; i < NR_EVENTS; i++) {
+		if (known & BIT(i))
+			events[nr++] = (struct fn_event){
+				.name = name_of(own, i), .is_precise = true, .scale = 1,
+			};
 	}
-	if (events)
-		own->set = fn_table__findnew_set(fn_session__table(session), &fn_operations,
-						 group, events, nr);
+	own->set = fn_table__findnew_set(fn_session__table(session), &fn_operations, group, events,
+					 nr);
 	if (!own->set)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < NR_EVENTS; i++)
@@ -269,9 +267,7 @@ static int make_set(struct fn_operations *own, struct fn_session *session, u32 k
 	return 0;
 }
 
-int fn_operations__add(struct fn_operations **all, struct fn_session *session,
-		       struct evlist *evlist, struct evsel *evsel, const char *cpu,
-		       bool is_decoded)
+int fn_operations__add(struct fn_session *session, struct evsel *evsel)
 {
 	struct fn_evsel *priv = evsel->priv;
 	const struct perf_event_attr *attr = &evsel->core.attr;
@@ -286,7 +282,7 @@ int fn_operations__add(struct fn_operations **all, struct fn_session *session,
 	if (kind == SPE)
 		priv->event = find_spe_event(evsel);
 	/* All events of SPE's records are of the same operations. */
-	for (own = *all; own && kind == SPE; own = own->next) {
+	for (own = session->operations; own && kind == SPE; own = own->next) {
 		if (own->kind == SPE) {
 			priv->operations = own;
 			return 0;
@@ -295,16 +291,16 @@ int fn_operations__add(struct fn_operations **all, struct fn_session *session,
 	own = zalloc(sizeof(*own));
 	if (!own)
 		return -ENOMEM;
-	own->next = *all;
-	*all = own;
+	own->next = session->operations;
+	session->operations = own;
 	priv->operations = own;
 	own->kind = kind;
-	own->is_decoded = is_decoded;
+	own->is_decoded = session->session->auxtrace;
 	if (kind == SPE) {
-		known = begin_spe(own, session, evlist);
+		known = begin_spe(own, session);
 		group = (struct fn_group){ .period = own->weight };
 	} else if (kind == IBS) {
-		known = begin_ibs(own, evlist, evsel, cpu);
+		known = begin_ibs(own, session, evsel);
 		/* The counter may be that of cycles. */
 		group.window = !(attr->config & CTL_COUNTS_OPS);
 	} else {
@@ -579,8 +575,7 @@ static double total_of(const struct fn_table *table, const struct fn_source *sou
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
-		const int place = set->source == source && !set->is_dropped ?
-				  fn_set__find(set, event) : -1;
+		const int place = set->source == source ? fn_set__find(set, event) : -1;
 
 		if (place < 0)
 			continue;

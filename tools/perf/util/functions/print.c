@@ -3,17 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
-#include <subcmd/pager.h>
 
 #include "../color.h"
 #include "../debug.h"
 #include "../strbuf.h"
 #include "functions.h"
-#include "text.h"
 
 #define LABEL_WIDTH	60
 #define LEAST_LABEL	20
@@ -94,8 +91,7 @@ static bool is_short_unique(const char *const *paths, unsigned int nr, const cha
 }
 
 /* Sets the labels of the rows of one symbol: the table is sorted by symbol, then by DSO. */
-static int label_symbol(const struct fn_table *table, size_t from, size_t to, int most,
-			char **labels)
+static int label_symbol(const struct fn_table *table, size_t from, size_t to, int most)
 {
 	const char **paths = calloc(to - from, sizeof(*paths));
 	unsigned int nr = 0;
@@ -108,36 +104,28 @@ static int label_symbol(const struct fn_table *table, size_t from, size_t to, in
 	if (!err)
 		qsort(paths, nr, sizeof(*paths), compare_short_names);
 	for (size_t i = from; !err && i < to; i++) {
-		labels[i] = label_row(table->rows[i], nr,
-				      is_short_unique(paths, nr, table->rows[i]->dso), most);
-		err = labels[i] ? 0 : -ENOMEM;
+		struct fn_row *row = table->rows[i];
+
+		free(row->label);
+		row->label = label_row(row, nr, is_short_unique(paths, nr, row->dso), most);
+		err = row->label ? 0 : -ENOMEM;
 	}
 	free(paths);
 	return err;
 }
 
-char **fn_table__labels(const struct fn_table *table, int most)
+int fn_table__set_labels(const struct fn_table *table, int most)
 {
-	char **labels = calloc(table->nr_rows ?: 1, sizeof(*labels));
+	int err = 0;
 
-	for (size_t i = 0, next; labels && i < table->nr_rows; i = next) {
+	for (size_t i = 0, next; !err && i < table->nr_rows; i = next) {
 		next = i + 1;
 		while (next < table->nr_rows &&
 		       !strcmp(table->rows[i]->symbol, table->rows[next]->symbol))
 			next++;
-		if (label_symbol(table, i, next, most ?: LABEL_WIDTH, labels)) {
-			fn_table__free_labels(table, labels);
-			return NULL;
-		}
+		err = label_symbol(table, i, next, most ?: LABEL_WIDTH);
 	}
-	return labels;
-}
-
-void fn_table__free_labels(const struct fn_table *table, char **labels)
-{
-	for (size_t i = 0; labels && i < table->nr_rows; i++)
-		free(labels[i]);
-	free(labels);
+	return err;
 }
 
 /*
@@ -351,7 +339,7 @@ static int add_title(const struct fn_view *view, struct fn_text *text, int colum
 	return err;
 }
 
-static int add_cells(const struct fn_view *view, struct fn_text *text, char **labels)
+static int add_cells(const struct fn_view *view, struct fn_text *text)
 {
 	char buf[2 * FN_CELL_SIZE];
 	int err = add_title(view, text, -1);
@@ -362,7 +350,7 @@ static int add_cells(const struct fn_view *view, struct fn_text *text, char **la
 			err = fn_text__cell(text, "95 %", NULL);
 	}
 	for (size_t r = 0; !err && r < view->nr_rows; r++) {
-		err = fn_text__cell(text, labels[view->rows[r]->index], NULL);
+		err = fn_text__cell(text, view->rows[r]->label, NULL);
 		for (unsigned int i = 0; !err && i < view->nr_fields; i++) {
 			const unsigned int c = view->fields[i];
 			const struct fn_column *column = &view->columns->columns[c];
@@ -442,21 +430,21 @@ static void print_horizons(const struct fn_view *view, FILE *fp)
 /* Returns the number of event samples, INFINITY if there are other sources or callers. */
 static double nr_samples(const struct fn_table *table)
 {
-	double number = 0;
-
 	if (fn_by__is(table->by, FN_BY_CHILDREN))
 		return INFINITY;
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		if (table->sets[i]->source != &fn_samples)
 			return INFINITY;
 	}
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		const struct fn_row *row = table->rows[i];
+	return fn_table__number(table, NULL, NULL);
+}
 
-		for (unsigned int j = 0; j < row->nr_sums; j++)
-			number += row->sums[j] ? row->sums[j]->number : 0;
-	}
-	return number;
+/* Returns how many times as long to record for +-10 % of a value; NAN: unknown. */
+static double times_longer(const struct fn_value *value)
+{
+	if (!fn_value__has_interval(value) || !value->value)
+		return NAN;
+	return pow(fn_value__half_width(value) / (0.1 * fabs(value->value)), 2);
 }
 
 /* Says how long to record for the first rate and the first share of the first row. */
@@ -474,7 +462,7 @@ static void print_length(const struct fn_view *view, FILE *fp)
 
 		/* Others may be of rare events, which hardly matter. */
 		if (!column->is_count && !column->value && !*has) {
-			times = fmax(times, fn_value__times_longer(value));
+			times = fmax(times, times_longer(value));
 			*has = true;
 		}
 	}
@@ -495,15 +483,14 @@ static void print_length(const struct fn_view *view, FILE *fp)
 
 int fn_view__print(const struct fn_view *view, FILE *fp)
 {
-	char **labels = fn_table__labels(view->table, 0);
 	unsigned int nr = 1 + view->nr_fields;
 	struct fn_text *text;
 	int err;
 
 	for (unsigned int i = 0; i < view->nr_fields; i++)
 		nr += has_interval(view, i);
-	text = labels ? fn_text__new(nr, view->width) : NULL;
-	err = text ? add_cells(view, text, labels) : -ENOMEM;
+	text = fn_text__new(nr, view->width);
+	err = text ? fn_table__set_labels(view->table, 0) ?: add_cells(view, text) : -ENOMEM;
 	if (!err) {
 		if (view->time)
 			fprintf(fp, "# --time %s\n", view->time);
@@ -516,7 +503,6 @@ int fn_view__print(const struct fn_view *view, FILE *fp)
 		print_length(view, fp);
 	}
 	fn_text__delete(text);
-	fn_table__free_labels(view->table, labels);
 	return err;
 }
 
@@ -629,34 +615,24 @@ void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE 
 	}
 }
 
-struct order {
-	const struct fn_columns *columns;
-	int column;
-};
-
 /* The rows of a table are sorted by name. */
-static int compare_names(const void *one, const void *other, void *data __maybe_unused)
+static int compare_rows(const void *one, const void *other, void *data)
 {
 	const struct fn_row *a = *(const struct fn_row *const *)one;
 	const struct fn_row *b = *(const struct fn_row *const *)other;
+	const struct fn_view *view = data;
 
+	if (view->sort >= 0) {
+		const struct fn_value *x = fn_columns__value(view->columns, a, view->sort);
+		const struct fn_value *y = fn_columns__value(view->columns, b, view->sort);
+		const bool has_x = fn_value__is_defined(x), has_y = fn_value__is_defined(y);
+
+		if (has_x != has_y)
+			return has_x ? -1 : 1;
+		if (has_x && x->value != y->value)
+			return x->value > y->value ? -1 : 1;
+	}
 	return a->index < b->index ? -1 : a->index > b->index;
-}
-
-static int compare_by(const void *one, const void *other, void *data)
-{
-	const struct fn_row *a = *(const struct fn_row *const *)one;
-	const struct fn_row *b = *(const struct fn_row *const *)other;
-	const struct order *order = data;
-	const struct fn_value *x = fn_columns__value(order->columns, a, order->column);
-	const struct fn_value *y = fn_columns__value(order->columns, b, order->column);
-	const bool has_x = fn_value__is_defined(x), has_y = fn_value__is_defined(y);
-
-	if (has_x != has_y)
-		return has_x ? -1 : 1;
-	if (has_x && x->value != y->value)
-		return x->value > y->value ? -1 : 1;
-	return compare_names(one, other, NULL);
 }
 
 /*
@@ -667,29 +643,19 @@ bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row 
 			  double percent)
 {
 	const int column = fn_columns__default_sort(columns);
-	const struct fn_table *table = columns->table;
 	double whole = 100, own = fn_columns__value(columns, row, column)->value;
 
 	if (!fn_column__is_share(&columns->columns[column])) {
-		whole = 0;
-		own = 0;
-		for (unsigned int i = 0; i < table->nr_sets; i++) {
-			const struct fn_sums *sums = fn_row__sums(row, table->sets[i]);
-
-			whole += table->sets[i]->total->number;
-			own += sums ? sums->number : 0;
-		}
+		whole = fn_table__number(columns->table, NULL, NULL);
+		own = fn_table__number(columns->table, row, NULL);
 	}
 	return !(100 * own >= percent * whole);
 }
 
 void fn_view__sort(struct fn_view *view, int sort)
 {
-	struct order order = { .columns = view->columns, .column = sort };
-
 	view->sort = sort;
-	qsort_r(view->rows, view->nr_rows, sizeof(*view->rows),
-		sort < 0 ? compare_names : compare_by, &order);
+	qsort_r(view->rows, view->nr_rows, sizeof(*view->rows), compare_rows, view);
 }
 
 int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit)
@@ -707,11 +673,6 @@ int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, siz
 	if (limit)
 		view->nr_rows = min(view->nr_rows, limit);
 	return 0;
-}
-
-void fn_view__exit(struct fn_view *view)
-{
-	zfree(&view->rows);
 }
 
 static void print_no_column(const struct fn_columns *columns, const char *name, int length)

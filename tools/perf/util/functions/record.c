@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/kernel.h>
-#include <linux/perf_event.h>
 #include <linux/string.h>
 #include <api/fs/fs.h>
 #include <subcmd/parse-options.h>
@@ -30,7 +29,6 @@
 #include "../thread_map.h"
 #include "../util.h"
 #include "functions.h"
-#include "text.h"
 
 /* Events of the leader. The second one is with --windows-only, the third one without windows. */
 #define PERIOD		4999700
@@ -88,7 +86,6 @@ struct sampling {
 	int rate;			/* of the samples of any other event, a second */
 	bool has_pmu;
 	bool has_windows;
-	bool is_plain;			/* each of the leader's periods is a window */
 	bool has_counts;		/* members are read with samples of the leader */
 	bool members_sample;
 	struct strlist *samplers;	/* the members that can */
@@ -288,7 +285,7 @@ static char *terms_of(const struct sampling *sampling, const struct parsed *pars
 {
 	struct strbuf terms = STRBUF_INIT;
 	bool has_own = is_leader && (parsed->period.is_given || parsed->given['F']);
-	bool has_rate = !is_leader || !(sampling->has_windows || sampling->is_plain);
+	bool has_rate = !is_leader || !(sampling->has_windows || !parsed->window.value);
 
 	if (has_rate) {
 		add_term(&terms, "freq", has_own ? 0 : sampling->rate);
@@ -388,7 +385,6 @@ static int choose_sampling(struct sampling *sampling, const struct parsed *parse
 				  is_lone ? LONE_JITTER : JITTER,
 		.has_pmu	= true,
 		.has_windows	= parsed->window.value,
-		.is_plain	= !parsed->window.value,
 		.members_sample	= !is_lone,
 		.is_precise	= pmu && pmu->max_precise > 0,
 		.has_branches	= parsed->branches,

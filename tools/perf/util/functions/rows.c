@@ -21,6 +21,7 @@
 #include "../env.h"
 #include "../event.h"
 #include "../evsel.h"
+#include "../expr.h"
 #include "../hashmap.h"
 #include "../machine.h"
 #include "../map.h"
@@ -33,7 +34,6 @@
 #include "../util.h"
 #include "../vdso.h"
 #include "functions.h"
-#include "text.h"
 
 /* Follows the name of an inlined function. */
 #define INLINED		" (inlined)"
@@ -115,16 +115,6 @@ bool fn_by__is(const char *by, enum fn_key key)
 	return !strcmp(by, key_names[key]);
 }
 
-static size_t hash_text(long key, void *ctx __maybe_unused)
-{
-	return str_hash((const char *)key);
-}
-
-static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
-{
-	return !strcmp((const char *)key1, (const char *)key2);
-}
-
 static size_t hash_parts(long key, void *ctx __maybe_unused)
 {
 	const struct composed *row = (const struct composed *)key;
@@ -158,9 +148,9 @@ struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inline
 	strbuf_init(&rows->key, 0);
 	strbuf_init(&rows->identity, 0);
 	strbuf_init(&rows->name, 0);
-	rows->named = hashmap__new(hash_text, equal_texts, NULL);
+	rows->named = ids__new();
 	rows->composed = hashmap__new(hash_parts, equal_parts, NULL);
-	if (IS_ERR(rows->named) || IS_ERR(rows->composed)) {
+	if (!rows->named || IS_ERR(rows->composed)) {
 		fn_rows__delete(rows);
 		return NULL;
 	}
@@ -362,6 +352,20 @@ static struct fn_row *dso_row(struct fn_rows *rows, struct addr_location *al)
 	return find_named(rows, FN_BY_DSO, dso_path(dso), dso_name(dso), dso_path(dso), NULL);
 }
 
+static int rename_row(struct fn_row *row, const char *symbol)
+{
+	char *own;
+
+	if (!strcmp(row->symbol, symbol))
+		return 0;
+	own = strdup(symbol);
+	if (!own)
+		return -ENOMEM;
+	free(row->symbol);
+	row->symbol = own;
+	return 0;
+}
+
 /* A thread, or a process by its first thread, has the last of its names. */
 static struct fn_row *thread_row(struct fn_rows *rows, enum fn_key kind, struct thread *thread)
 {
@@ -374,7 +378,7 @@ static struct fn_row *thread_row(struct fn_rows *rows, enum fn_key kind, struct 
 	scnprintf(identity, sizeof(identity), "%llu",
 		  (unsigned long long)fn_rows__thread(rows, thread));
 	row = find_named(rows, kind, identity, rows->name.buf, "", NULL);
-	return row && !fn_row__rename(row, rows->name.buf) ? row : NULL;
+	return row && !rename_row(row, rows->name.buf) ? row : NULL;
 }
 
 static struct fn_row *process_row(struct fn_rows *rows, struct addr_location *al)
@@ -677,7 +681,7 @@ int fn_rows__finish(struct fn_rows *rows)
 			if (add_part(rows, rows->keys[i], row->parts[i]) < 0)
 				return -ENOMEM;
 		}
-		if (fn_row__rename(row->row, rows->name.buf))
+		if (rename_row(row->row, rows->name.buf))
 			return -ENOMEM;
 	}
 	return 0;

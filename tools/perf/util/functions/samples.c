@@ -3,20 +3,18 @@
  * Event samples: a sample stands for its period of its event, in the function of its address, or of
  * its last branch record. With call chains it counts for each function of its chain.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 
 #include "../branch.h"
-#include "../debug.h"
 #include "../event.h"
 #include "../evlist.h"
 #include "../evsel.h"
 #include "../machine.h"
 #include "../sample.h"
-#include "functions.h"
+#include "../session.h"
+#include "session.h"
 
 /* With more, most of what a short process has counted is not sampled. */
 #define MOST_SCALE	2
@@ -38,7 +36,8 @@ static int find_origin(struct fn_session *session, struct fn_sample *sample, str
 	    sample->sample->misc & PERF_RECORD_MISC_EXACT_IP || !machine__is_host(sample->machine))
 		return 0;
 	last = perf_sample__branch_entries(sample->sample);
-	address = own->is_branch && (!own->is_miss || last->flags.mispred) ? last->from : last->to;
+	address = fn_event__is_branch(own->name) &&
+		  (!strstr(own->name, "mis") || last->flags.mispred) ? last->from : last->to;
 	if (!address || (machine__kernel_ip(sample->machine, address) ? attr->exclude_kernel :
 									attr->exclude_user))
 		return 0;
@@ -89,8 +88,6 @@ static double weigh(const struct fn_sample *sample)
 
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
-	const struct fn_frame frame = { .row = sample->row };
-	const struct fn_frame *frames = sample->chain ? sample->chain->frames : &frame;
 	const unsigned int nr = sample->chain ? sample->chain->nr : 1;
 	struct fn_table *table = fn_session__table(session);
 	struct fn_row *origin = sample->row;
@@ -108,7 +105,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 		return 0;
 	table->stamp++;
 	for (unsigned int i = 0; !err && i < nr; i++) {
-		struct fn_row *row = sample->chain ? frames[i].row : origin;
+		struct fn_row *row = sample->chain ? sample->chain->rows[i] : origin;
 
 		/* A recursion counts once. */
 		if (row->stamp == table->stamp)
@@ -123,8 +120,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 /* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */
 static double scale_of(const struct fn_evsel *own)
 {
-	double counted = own->sampler && own->sampler->counted ?
-			 own->sampler->counted[own->member] : 0;
+	double counted = own->sampler ? own->sampler->counted[own->member] : 0;
 
 	return counted > 0 && own->periods > 0 ? counted / own->periods : 0;
 }
@@ -269,18 +265,20 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
  * one, and where jitter does not draw the first interval, all processes of a program are sampled at
  * the same places. Of a live recording, idle streams are forgotten, so their counts are not known.
  */
-int fn_samples__scale(struct fn_session *session, struct evlist *evlist, u64 nr_tasks,
-		      bool is_live, struct fn_table *table)
+void fn_samples__scale(struct fn_session *session)
 {
-	int err = is_live ? 0 : fn_streams__count(fn_session__streams(session));
+	const bool is_live = session->options->is_due;
+	struct fn_table *table = fn_session__table(session);
 
-	for (unsigned int i = 0; !err && i < table->nr_sets; i++) {
+	if (!is_live)
+		fn_streams__count(session->streams);
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		struct fn_set *set = table->sets[i];
 
 		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++)
-			scale_event(evlist, is_live ? 0 : nr_tasks, table, set, j);
+			scale_event(session->session->evlist, is_live ? 0 : session->nr_tasks,
+				    table, set, j);
 	}
-	return err;
 }
 
 const struct fn_source fn_samples = {

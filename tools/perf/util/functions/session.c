@@ -43,9 +43,7 @@
 #include "../thread.h"
 #include "../time-utils.h"
 #include "../util.h"
-#include "../../arch/common.h"
 #include "session.h"
-#include "text.h"
 
 #define PLACES_BITS	14
 /* In a live recording, a stream may be forgotten after this many ns without a sample. */
@@ -70,16 +68,6 @@ struct place {
 struct fn_table *fn_session__table(struct fn_session *session)
 {
 	return session->options->span || session->options->is_due ? &session->span : session->table;
-}
-
-struct fn_streams *fn_session__streams(struct fn_session *session)
-{
-	return session->streams;
-}
-
-u32 fn_session__nr_changes(const struct fn_session *session)
-{
-	return session->nr_changes;
 }
 
 /* Returns true if a sample is outside of the spans of time that the user wants to see. */
@@ -218,8 +206,107 @@ static bool has_times(const struct evsel *evsel)
 	return (evsel->core.attr.read_format & both) == both;
 }
 
+/* Returns the number of the PMU of a kind of cores; 0: none is named. */
+static u32 core_of(struct fn_session *session, struct evsel *evsel)
+{
+	const u32 core = fn_event__core(&evsel->core.attr);
+	const char *pmu = fn_session__pmu(session, evsel);
+
+	if (!fn_evsel__is_sampler(evsel) || core || evsel->core.attr.type < PERF_TYPE_RAW)
+		return fn_evsel__is_sampler(evsel) ? core : 0;
+	return strstarts(pmu, "cpu_") || strstarts(pmu, "armv") || strstarts(pmu, "apple_") ?
+	       evsel->core.attr.type : 0;
+}
+
+/* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
+static int add_cpus(struct fn_session *session, struct fn_table *table)
+{
+	u32 first = 0, core;
+	bool several = false;
+	struct evsel *evsel;
+	int err = 0;
+
+	if (!session->cpu)
+		return 0;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		core = core_of(session, evsel);
+		first = first ?: core;
+		several |= core && core != first;
+	}
+	if (!several)
+		return fn_table__add_cpu(table, session->cpu);
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		char *kind;
+
+		core = core_of(session, evsel);
+		if (!core || err)
+			continue;
+		if (asprintf(&kind, "%s pmu=%u", session->cpu, core) < 0)
+			return -ENOMEM;
+		err = fn_table__add_cpu(table, kind);
+		free(kind);
+	}
+	return err;
+}
+
+/*
+ * Returns true if the user has named the threads to record. Events that begin with a program are
+ * of it alone: it may have an option -t of its own.
+ */
+static bool has_named_threads(const struct fn_session *session)
+{
+	const struct perf_env *env = &session->session->header.env;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (evsel->core.attr.enable_on_exec)
+			return false;
+	}
+	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
+	     strcmp(env->cmdline_argv[i], "--"); i++) {
+		if (strstarts(env->cmdline_argv[i], "-t") ||
+		    strstarts(env->cmdline_argv[i], "--tid"))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if the recording lacks the threads and children that a task has started. */
+static bool lacks_children(const struct fn_session *session)
+{
+	struct evsel *evsel;
+
+	if (has_named_threads(session))
+		return false;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (fn_evsel__is_sampler(evsel) && !evsel->core.attr.inherit)
+			return session->is_of_tasks;
+	}
+	return false;
+}
+
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
-static int finish(struct fn_session *session, u64 lost);
+static int finish(struct fn_session *session, u64 lost)
+{
+	struct fn_table *table = fn_session__table(session);
+	int err = fn_windows__end_bursts(session) ?:
+		  fn_operations__end(session->operations, session);
+
+	fn_operations__mark(session->operations, session->nr_tasks);
+	fn_paths__choose(session->paths);
+	fn_samples__scale(session);
+	fn_windows__stretch(session);
+	err = err ?: fn_rows__finish(session->rows);
+	table->lost = lost - session->told_lost;
+	table->throttled = session->throttled;
+	table->lacks_children = lacks_children(session);
+	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
+	table->inlines = session->options->inlines;
+	err = err ?: add_cpus(session, table);
+	if (err)
+		fn_err("cannot make the table: not enough memory");
+	return err;
+}
 
 static void restart_event(struct fn_evsel *own)
 {
@@ -270,7 +357,7 @@ static int end_span(struct fn_session *session, u64 lost)
 		err = -EINVAL;
 	}
 	fn_table__exit(&own);
-	return err;
+	return err ?: fn_table__settle(session->table);
 }
 
 /* Passes on the sums so far of a live recording, which may continue forever. */
@@ -578,10 +665,11 @@ static void take_from_groups(struct evlist *evlist, const struct evsel *aux)
 }
 
 /* Lets perf make samples of SPE's records: all events of each, and then itself. */
-static int decode_aux(struct fn_session *session, union perf_event *event)
+static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
+				 struct perf_session *perf, union perf_event *event)
 {
+	struct fn_session *session = container_of(perf->tool, struct fn_session, tool);
 	const struct fn_options *options = session->options;
-	struct perf_session *perf = session->session;
 	struct evsel *evsel;
 
 	session->has_aux = true;
@@ -613,13 +701,6 @@ static int decode_aux(struct fn_session *session, union perf_event *event)
 	perf->itrace_synth_opts = &session->itrace;
 	session->tool.auxtrace = perf_event__process_auxtrace;
 	return perf_event__process_auxtrace_info(&session->tool, perf, event);
-}
-
-static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
-				 struct perf_session *session,
-				 union perf_event *event)
-{
-	return decode_aux(container_of(session->tool, struct fn_session, tool), event);
 }
 
 /* CPU-wide events have a thread map with the pid -1. */
@@ -672,110 +753,6 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->count_lost_samples = true;
 }
 
-/* Returns the number of the PMU of a kind of cores; 0: none is named. */
-static u32 core_of(struct fn_session *session, struct evsel *evsel)
-{
-	const u32 core = fn_event__core(&evsel->core.attr);
-	const char *pmu = fn_session__pmu(session, evsel);
-
-	if (!fn_evsel__is_sampler(evsel) || core || evsel->core.attr.type < PERF_TYPE_RAW)
-		return fn_evsel__is_sampler(evsel) ? core : 0;
-	return strstarts(pmu, "cpu_") || strstarts(pmu, "armv") || strstarts(pmu, "apple_") ?
-	       evsel->core.attr.type : 0;
-}
-
-/* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
-static int add_cpus(struct fn_session *session, struct fn_table *table)
-{
-	u32 first = 0, core;
-	bool several = false;
-	struct evsel *evsel;
-	int err = 0;
-
-	if (!session->cpu)
-		return 0;
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		core = core_of(session, evsel);
-		first = first ?: core;
-		several |= core && core != first;
-	}
-	if (!several)
-		return fn_table__add_cpu(table, session->cpu);
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		char *kind;
-
-		core = core_of(session, evsel);
-		if (!core || err)
-			continue;
-		if (asprintf(&kind, "%s pmu=%u", session->cpu, core) < 0)
-			return -ENOMEM;
-		err = fn_table__add_cpu(table, kind);
-		free(kind);
-	}
-	return err;
-}
-
-/*
- * Returns true if the user has named the threads to record. Events that begin with a program are
- * of it alone: it may have an option -t of its own.
- */
-static bool has_named_threads(const struct fn_session *session)
-{
-	const struct perf_env *env = &session->session->header.env;
-	struct evsel *evsel;
-
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		if (evsel->core.attr.enable_on_exec)
-			return false;
-	}
-	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
-	     strcmp(env->cmdline_argv[i], "--"); i++) {
-		if (strstarts(env->cmdline_argv[i], "-t") ||
-		    strstarts(env->cmdline_argv[i], "--tid"))
-			return true;
-	}
-	return false;
-}
-
-/* Returns true if the recording lacks the threads and children that a task has started. */
-static bool lacks_children(const struct fn_session *session)
-{
-	struct evsel *evsel;
-
-	if (has_named_threads(session))
-		return false;
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		if (fn_evsel__is_sampler(evsel) && !evsel->core.attr.inherit)
-			return session->is_of_tasks;
-	}
-	return false;
-}
-
-static int finish(struct fn_session *session, u64 lost)
-{
-	struct fn_table *table = fn_session__table(session);
-	struct evlist *evlist = session->session->evlist;
-	int err = fn_windows__end_bursts(session) ?:
-		  fn_operations__end(session->operations, session);
-
-	fn_operations__mark(session->operations, session->nr_tasks);
-	fn_paths__choose(session->paths);
-	err = err ?: fn_samples__scale(session, evlist, session->nr_tasks, session->options->is_due,
-				       table);
-	if (!err)
-		fn_windows__stretch(session, evlist);
-	err = err ?: fn_rows__finish(session->rows);
-	table->lost = lost - session->told_lost;
-	table->throttled = session->throttled;
-	table->lacks_children = lacks_children(session);
-	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
-	table->inlines = session->options->inlines;
-	err = err ?: add_cpus(session, table);
-	if (err)
-		fn_err("cannot make the table: not enough memory");
-	return err;
-}
-
 static void delete_session(struct fn_session *session)
 {
 	struct evsel *evsel;
@@ -789,20 +766,22 @@ static void delete_session(struct fn_session *session)
 	fn_streams__delete(session->streams);
 	fn_chains__delete(session->chains);
 	fn_rows__delete(session->rows);
-	fn_paths__delete(session->paths);
 	fn_operations__delete(session->operations);
 	fn_table__exit(&session->span);
 	if (!IS_ERR_OR_NULL(session->session)) {
 		evlist__for_each_entry(session->session->evlist, evsel) {
 			struct fn_evsel *own = evsel->priv;
 
-			free(own ? own->name : NULL);
+			if (own) {
+				free(own->name);
+				free(own->paths);
+			}
 			zfree(&evsel->priv);
 		}
 		perf_session__delete(session->session);
 	}
 	strlist__delete(session->ignored);
-	free(session->chain.frames);
+	free(session->chain.rows);
 	free(session->places);
 	free(session->ranges);
 	free(session->cpu);
@@ -849,7 +828,6 @@ static struct fn_session *new_session(const struct fn_options *options, struct f
 	if (!session)
 		return NULL;
 	session->options = options;
-	session->name = options->name;
 	session->table = table;
 	session->nr_changes = 1;
 	session->ignored = strlist__new(NULL, NULL);

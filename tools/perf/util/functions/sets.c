@@ -19,7 +19,6 @@
 #include "../session.h"
 #include "../strlist.h"
 #include "session.h"
-#include "text.h"
 
 /* simpleperf has this period for events that do not sample. */
 #define NEVER		BIT_ULL(62)
@@ -309,11 +308,11 @@ static unsigned int place_in(const struct fn_set *set, const struct evsel *evsel
 static struct fn_set *make_set(struct fn_session *session, const struct fn_source *source,
 			       struct evsel *const *evsels, unsigned int nr, bool is_recorded)
 {
-	struct fn_event *events = calloc(nr, sizeof(*events));
 	struct fn_group group = group_of(evsels[0]);
+	struct fn_event events[FN_MOST_EVENTS];
 	unsigned int nr_events = 0;
 
-	for (unsigned int i = 0; events && i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		const struct fn_evsel *own = evsels[i]->priv;
 		const bool is_precise = is_recorded || is_synthesized(evsels[i]) ||
 					evsels[i]->core.attr.precise_ip;
@@ -325,20 +324,15 @@ static struct fn_set *make_set(struct fn_session *session, const struct fn_sourc
 			events[j].is_precise &= is_precise;
 			continue;
 		}
-		events[j] = (struct fn_event){
-			.name = strdup(own->name), .is_precise = is_precise, .scale = 1,
-		};
-		if (!events[nr_events++].name)
+		if (nr_events == FN_MOST_EVENTS) {
+			fn_session__refuse(session, evsels[0], too_large);
 			return NULL;
+		}
+		events[nr_events++] = (struct fn_event){
+			.name = own->name, .is_precise = is_precise, .scale = 1,
+		};
 	}
-	if (nr_events > FN_MOST_EVENTS) {
-		fn_session__refuse(session, evsels[0], too_large);
-		while (nr_events)
-			free(events[--nr_events].name);
-		zfree(&events);
-	}
-	return events ? fn_table__findnew_set(fn_session__table(session), source, &group, events,
-					      nr_events) : NULL;
+	return fn_table__findnew_set(fn_session__table(session), source, &group, events, nr_events);
 }
 
 /* Returns the largest change of an interval by jitter. */
@@ -383,7 +377,6 @@ static struct fn_sampler *new_sampler(struct fn_session *session, struct evsel *
 	}
 	all[session->nr_samplers++] = sampler;
 	sampler->evsel = evsel;
-	sampler->inherits = evsel->core.attr.inherit;
 	set_limit(sampler);
 	return sampler;
 }
@@ -404,8 +397,9 @@ static int add_members(struct fn_session *session, struct fn_sampler *sampler, s
 		members[sampler->nr++] = pos;
 	}
 	sampler->slots = calloc(sampler->nr, sizeof(*sampler->slots));
+	sampler->counted = calloc(sampler->nr, sizeof(*sampler->counted));
 	sampler->set = make_set(session, &fn_windows, members, sampler->nr, /*is_recorded=*/false);
-	if (!sampler->slots || !sampler->set)
+	if (!sampler->slots || !sampler->counted || !sampler->set)
 		return -ENOMEM;
 	sampler->set->is_complete &= !sampler->alternates;
 	/* A window would be of the functions that were on the stack from its start to its end. */
@@ -429,8 +423,6 @@ static void add_sample_event(struct fn_session *session, struct fn_set *set, str
 	own->samples = set;
 	own->event = place_in(set, evsel);
 	own->has_records = is_recorded;
-	own->is_branch = fn_event__is_branch(own->name);
-	own->is_miss = strstr(own->name, "mis");
 	session->wants_sites |= !session->chains && !set->events[own->event].is_precise;
 	if (own->sampler && own->member == 0)
 		own->sampler->set->even = set;
@@ -482,19 +474,15 @@ static int add_paths(struct fn_session *session, struct evsel *evsel)
 	if ((source && source != &fn_branches) || !has_records(session, evsel) ||
 	    strcmp(own->name, "cycles"))
 		return 0;
-	own->paths = fn_paths__new(session, evsel, perf_env__arch(&session->session->header.env),
-				   session->paths);
+	own->paths = fn_paths__new(session, evsel);
 	if (!own->paths)
 		return -ENOMEM;
-	session->paths = own->paths;
 	session->has_set = true;
 	return 0;
 }
 
 static int add_operations(struct fn_session *session, struct evsel *evsel)
 {
-	struct perf_session *perf = session->session;
-
 	if (!takes_operations(session, evsel))
 		return 0;
 	if (session->chains || fn_by__has(session->options->by, FN_BY_CALLCHAIN)) {
@@ -506,8 +494,7 @@ static int add_operations(struct fn_session *session, struct evsel *evsel)
 	if (fn_session__refuses(session, evsel))
 		return -EINVAL;
 	session->has_set = true;
-	return fn_operations__add(&session->operations, session, perf->evlist, evsel,
-				  session->cpu, perf->auxtrace);
+	return fn_operations__add(session, evsel);
 }
 
 /* perf record does not write this: earlier samples belonged to another group. */

@@ -27,7 +27,7 @@
 
 struct fn_streams {
 	struct hashmap *streams;
-	struct hashmap *throttles;	/* by id: see throttle_of() */
+	struct hashmap *throttles;	/* by id, see throttle_of() */
 	struct fn_stream *recent[1 << RECENT_BITS];
 	u64 now;			/* counts samples and ends of threads: their order */
 	u64 lost;
@@ -123,23 +123,17 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 	return stream;
 }
 
-static noinline struct fn_stream *find_stream(struct fn_streams *streams, const void *owner, u64 id,
-					      u64 thread)
-{
-	struct fn_stream key = { .id = id, .thread = thread, .owner = owner }, *found = NULL;
-
-	hashmap__find(streams->streams, &key, &found);
-	return found;
-}
-
 static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_sampler *sampler,
 					const void *owner, u64 id, u64 thread)
 {
 	struct fn_stream **recent = &streams->recent[hash_64(id ^ thread, RECENT_BITS)];
 
-	if (!*recent || !is_stream(*recent, owner, id, thread))
-		*recent = find_stream(streams, owner, id, thread) ?:
-			  new_stream(streams, sampler, owner, id, thread);
+	if (!*recent || !is_stream(*recent, owner, id, thread)) {
+		struct fn_stream key = { .id = id, .thread = thread, .owner = owner };
+
+		if (!hashmap__find(streams->streams, &key, recent))
+			*recent = new_stream(streams, sampler, owner, id, thread);
+	}
 	return *recent;
 }
 
@@ -345,7 +339,7 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
 {
 	struct fn_sampler *sampler = sample->own->sampler;
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
-	const bool inherits = sampler ? sampler->inherits : attr->inherit;
+	const bool inherits = (sampler ? sampler->evsel : sample->evsel)->core.attr.inherit;
 	const struct sample_read *read = &sample->sample->read;
 	struct fn_stream *stream;
 	u8 *place;
@@ -438,25 +432,18 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 
 static int restart_count(void *data __maybe_unused, struct fn_stream *stream)
 {
-	if (stream->sampler)
-		memcpy(stream->before, stream->counted, stream->sampler->nr * sizeof(u64));
+	struct fn_sampler *sampler = stream->sampler;
+
+	if (sampler) {
+		memcpy(stream->before, stream->counted, sampler->nr * sizeof(u64));
+		memset(sampler->counted, 0, sampler->nr * sizeof(*sampler->counted));
+	}
 	return 0;
 }
 
 void fn_streams__restart(struct fn_streams *streams)
 {
 	fn_streams__for_each(streams, restart_count, NULL);
-}
-
-static int begin_count(void *data __maybe_unused, struct fn_stream *stream)
-{
-	struct fn_sampler *sampler = stream->sampler;
-
-	if (!sampler)
-		return 0;
-	free(sampler->counted);
-	sampler->counted = calloc(sampler->nr, sizeof(*sampler->counted));
-	return sampler->counted ? 0 : -ENOMEM;
 }
 
 static int count_stream(void *data __maybe_unused, struct fn_stream *stream)
@@ -468,10 +455,9 @@ static int count_stream(void *data __maybe_unused, struct fn_stream *stream)
 	return 0;
 }
 
-int fn_streams__count(struct fn_streams *streams)
+void fn_streams__count(struct fn_streams *streams)
 {
-	return fn_streams__for_each(streams, begin_count, NULL) ?:
-	       fn_streams__for_each(streams, count_stream, NULL);
+	fn_streams__for_each(streams, count_stream, NULL);
 }
 
 int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,

@@ -15,7 +15,6 @@
 
 #include "../debug.h"
 #include "functions.h"
-#include "text.h"
 
 #define SUMS_VERSION	6
 
@@ -308,7 +307,7 @@ static void read_row(struct reader *reader)
 		fail(&reader->line, -EINVAL);
 		return;
 	}
-	row = fn_table__findnew_row(reader->table, symbol, dso, has_address ? &address : NULL);
+	row = fn_table__new_row(reader->table, symbol, dso, has_address ? &address : NULL);
 	if (row)
 		sums = fn_row__findnew_sums(reader->table, row, reader->set);
 	if (sums)
@@ -320,12 +319,12 @@ static void read_row(struct reader *reader)
 static void read_set(struct reader *reader)
 {
 	const unsigned int nr_sets = reader->table->nr_sets;
-	struct fn_set own = { .events = calloc(FN_MOST_EVENTS, sizeof(*own.events)) };
+	struct fn_event events[FN_MOST_EVENTS];
+	struct fn_set own = { .events = events };
 	struct line *line = &reader->line;
 
-	if (!own.events || nr_sets == MOST_GROUPS) {
-		fail(line, own.events ? -E2BIG : -ENOMEM);
-		free(own.events);
+	if (nr_sets == MOST_GROUPS) {
+		fail(line, -E2BIG);
 		return;
 	}
 	set_fields(line, &own, &reader->even[nr_sets]);
@@ -334,20 +333,11 @@ static void read_set(struct reader *reader)
 
 		if (!*name || !strcmp(name, FN_TOTAL) || fn_set__find(&own, name) >= 0)
 			fail(line, -EINVAL);
-		own.events[own.nr_events].scale = 1;
-		own.events[own.nr_events].name = strdup(name);
-		if (!own.events[own.nr_events].name)
-			break;
-	} while (++own.nr_events < FN_MOST_EVENTS && line->rest);
-	if (!own.nr_events) {
-		free(own.events);
-		fail(line, -ENOMEM);
-		return;
-	}
-	/* Whatever is wrong, the table frees them. Each event with branch records has a set. */
+		events[own.nr_events++] = (struct fn_event){ .name = name, .scale = 1 };
+	} while (own.nr_events < FN_MOST_EVENTS && line->rest);
+	/* Each event with branch records has a set. */
 	reader->set = (own.source == &fn_branches ? fn_table__new_set : fn_table__findnew_set)
-		(reader->table, own.source ?: &fn_samples, /*group=*/NULL, own.events,
-		 own.nr_events);
+		(reader->table, own.source ?: &fn_samples, /*group=*/NULL, events, own.nr_events);
 	if (!reader->set || !own.source || reader->table->nr_sets == nr_sets) {
 		fail(line, reader->set ? -EINVAL : -ENOMEM);
 		return;
@@ -380,16 +370,13 @@ static void read_event(struct reader *reader)
 
 static void read_by(struct reader *reader)
 {
+	const char *by = text(&reader->line, NULL);
 	struct fn_table *table = reader->table;
 	enum fn_key keys[FN_NR_KEYS];
-	const int nr = fn_by__parse(text(&reader->line, NULL), keys, NULL);
-	size_t length = 0;
 
-	if (nr < 0)
+	if (fn_by__parse(by, keys, NULL) < 0)
 		fail(&reader->line, -EINVAL);
-	for (int i = 0; i < nr; i++)
-		length += scnprintf(table->by + length, sizeof(table->by) - length, "%s%s",
-				    i ? "," : "", fn_key__name(keys[i]));
+	scnprintf(table->by, sizeof(table->by), "%s", by);
 	table->inlines = integer(&reader->line, 0, 1);
 }
 
@@ -510,7 +497,7 @@ static const char *read_lines(struct reader *reader, FILE *fp, char **line)
 	return reason;
 }
 
-int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size)
+int fn_table__read_sums(const char *path, struct fn_table *table, FILE *fp)
 {
 	struct reader *reader = zalloc(sizeof(*reader));
 	const char *reason = NULL;
@@ -524,15 +511,15 @@ int fn_table__read_sums(struct fn_table *table, FILE *fp, char *msg, size_t size
 		err = reason ? -EINVAL : reader->line.err ?: fn_table__settle(table);
 	}
 	if (reason)
-		scnprintf(msg, size, "%s", reason);
+		fn_err("%s: %s", path, reason);
 	else if (err == -ENOMEM)
-		scnprintf(msg, size, "not enough memory");
+		fn_err("%s: not enough memory", path);
 	else if (err == -E2BIG)
-		scnprintf(msg, size, "it has more than %d groups or CPUs: add up fewer files",
-			  MOST_GROUPS);
+		fn_err("%s: it has more than %d groups or CPUs: add up fewer files", path,
+		       MOST_GROUPS);
 	else if (err)
-		scnprintf(msg, size, "line %u is damaged: write the file again with --sums",
-			  reader->nr);
+		fn_err("%s: line %u is damaged: write the file again with --sums", path,
+		       reader->nr);
 	free(reader);
 	free(line);
 	return err;

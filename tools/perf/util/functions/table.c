@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/bitops.h>
-#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
 #include "../debug.h"
-#include "../hashmap.h"
-#include "../util.h"
 #include "functions.h"
 
 /* Sums of more than a million functions, each with five events; a crafted recording has more. */
@@ -29,14 +26,6 @@ const struct fn_source *fn_source__find(const char *name)
 	return NULL;
 }
 
-static size_t hash_row(long key, void *ctx __maybe_unused)
-{
-	const struct fn_row *row = (const struct fn_row *)key;
-
-	return str_hash(row->symbol) * 31 + str_hash(row->dso) +
-	       (row->has_address ? row->address : 0);
-}
-
 /* Rows without an address come first. */
 static int compare_rows(const struct fn_row *a, const struct fn_row *b)
 {
@@ -49,26 +38,16 @@ static int compare_rows(const struct fn_row *a, const struct fn_row *b)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static bool equal_rows(long key1, long key2, void *ctx __maybe_unused)
-{
-	return !compare_rows((const struct fn_row *)key1, (const struct fn_row *)key2);
-}
-
 void fn_table__init(struct fn_table *table)
 {
 	memset(table, 0, sizeof(*table));
 }
 
-static void free_events(struct fn_event *events, unsigned int nr)
-{
-	for (unsigned int i = 0; i < nr; i++)
-		free(events[i].name);
-	free(events);
-}
-
 static void free_set(struct fn_set *set)
 {
-	free_events(set->events, set->nr_events);
+	for (unsigned int i = 0; i < set->nr_events; i++)
+		free((void *)set->events[i].name);
+	free(set->events);
 	free(set->groups);
 	free(set->total);
 	free(set->windows);
@@ -83,18 +62,12 @@ static void free_row(struct fn_row *row)
 	free(row->sums);
 	free(row->symbol);
 	free(row->dso);
+	free(row->label);
 	free(row);
-}
-
-static void forget_map(struct fn_table *table)
-{
-	hashmap__free(table->map);
-	table->map = NULL;
 }
 
 void fn_table__exit(struct fn_table *table)
 {
-	forget_map(table);
 	for (unsigned int i = 0; i < table->nr_sets; i++)
 		free_set(table->sets[i]);
 	for (size_t i = 0; i < table->nr_rows; i++)
@@ -107,33 +80,23 @@ void fn_table__exit(struct fn_table *table)
 	fn_table__init(table);
 }
 
-/* Sorts an array of texts into which the last one was added, and drops it if it is there. */
-static int add_text(char ***texts, unsigned int *nr, const char *text)
-{
-	unsigned int i = 0;
-	char **all;
-
-	while (i < *nr && strcmp((*texts)[i], text) < 0)
-		i++;
-	if (i < *nr && !strcmp((*texts)[i], text))
-		return 0;
-	all = realloc(*texts, (*nr + 1) * sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	*texts = all;
-	memmove(all + i + 1, all + i, (*nr - i) * sizeof(*all));
-	all[i] = strdup(text);
-	if (!all[i]) {
-		memmove(all + i, all + i + 1, (*nr - i) * sizeof(*all));
-		return -ENOMEM;
-	}
-	++*nr;
-	return 0;
-}
-
+/* Keeps them sorted, each once. */
 int fn_table__add_cpu(struct fn_table *table, const char *cpu)
 {
-	return add_text(&table->cpus, &table->nr_cpus, cpu);
+	char **cpus = realloc(table->cpus, (table->nr_cpus + 1) * sizeof(*cpus));
+	char *own = strdup(cpu);
+	unsigned int i = 0;
+
+	table->cpus = cpus ?: table->cpus;
+	while (i < table->nr_cpus && strcmp(table->cpus[i], cpu) < 0)
+		i++;
+	if (!cpus || !own || (i < table->nr_cpus && !strcmp(cpus[i], cpu))) {
+		free(own);
+		return cpus && own ? 0 : -ENOMEM;
+	}
+	memmove(cpus + i + 1, cpus + i, (table->nr_cpus++ - i) * sizeof(*cpus));
+	cpus[i] = own;
+	return 0;
 }
 
 /* Returns a bit for each vendor whose CPUs have counted. */
@@ -192,11 +155,6 @@ double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, un
 	return a == b ? sums->values[set->nr_events + a] : 0;
 }
 
-double fn_sums__number(const struct fn_set *set, const struct fn_sums *sums, unsigned int event)
-{
-	return set->source->is_joint ? sums->number : sums->values[2 * set->nr_events + event];
-}
-
 int fn_set__add_group(struct fn_set *set, const struct fn_group *group)
 {
 	struct fn_group *groups;
@@ -247,7 +205,7 @@ static void merge_event(struct fn_event *event, const struct fn_event *other)
 }
 
 struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
-				 const struct fn_group *group, struct fn_event *events,
+				 const struct fn_group *group, const struct fn_event *events,
 				 unsigned int nr_events)
 {
 	struct fn_set **sets = realloc(table->sets, (table->nr_sets + 1) * sizeof(*sets));
@@ -260,17 +218,24 @@ struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source 
 		return NULL;
 	}
 	set->source = source;
-	set->events = events;
-	set->nr_events = nr_events;
 	set->index = table->nr_sets;
 	set->is_complete = true;
 	set->is_recorded = true;
 	set->even = source->is_even ? set : NULL;
 	sets[table->nr_sets++] = set;
+	set->events = calloc(nr_events, sizeof(*events));
+	for (; set->events && set->nr_events < nr_events; set->nr_events++) {
+		struct fn_event *event = &set->events[set->nr_events];
+
+		*event = events[set->nr_events];
+		event->name = strdup(event->name);
+		if (!event->name)
+			return NULL;
+	}
 	set->total = zalloc(sums_size(set));
 	set->windows = zalloc(sums_size(set));
 	set->longs = zalloc(sums_size(set));
-	if (!set->total || !set->windows || !set->longs)
+	if (!set->events || !set->total || !set->windows || !set->longs)
 		return NULL;
 	return group && fn_set__add_group(set, group) ? NULL : set;
 }
@@ -288,18 +253,19 @@ static struct fn_set *find_set(const struct fn_table *table, const struct fn_sou
 }
 
 struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
-				     const struct fn_group *group, struct fn_event *events,
+				     const struct fn_group *group, const struct fn_event *events,
 				     unsigned int nr_events)
 {
+	struct fn_event sorted[FN_MOST_EVENTS];
 	struct fn_set *set;
 
-	qsort(events + 1, nr_events - 1, sizeof(*events), compare_events);
-	set = find_set(table, source, events, nr_events);
+	memcpy(sorted, events, nr_events * sizeof(*events));
+	qsort(sorted + 1, nr_events - 1, sizeof(*sorted), compare_events);
+	set = find_set(table, source, sorted, nr_events);
 	if (!set)
-		return fn_table__new_set(table, source, group, events, nr_events);
+		return fn_table__new_set(table, source, group, sorted, nr_events);
 	for (unsigned int i = 0; i < nr_events; i++)
-		merge_event(&set->events[i], &events[i]);
-	free_events(events, nr_events);
+		merge_event(&set->events[i], &sorted[i]);
 	return group && fn_set__add_group(set, group) ? NULL : set;
 }
 
@@ -323,82 +289,13 @@ struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, con
 		row->has_address = address;
 		row->address = address ? *address : 0;
 	}
-	if (!row || !rows || !row->symbol || !row->dso ||
-	    (table->map && hashmap__set(table->map, row, row, NULL, NULL))) {
+	if (!row || !rows || !row->symbol || !row->dso) {
 		if (row)
 			free_row(row);
 		return NULL;
 	}
 	rows[table->nr_rows++] = row;
 	return row;
-}
-
-/* Makes the map of the rows by name, which is only needed where tables meet. */
-static int make_map(struct fn_table *table)
-{
-	if (table->map)
-		return 0;
-	table->map = hashmap__new(hash_row, equal_rows, NULL);
-	if (IS_ERR(table->map)) {
-		table->map = NULL;
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		if (hashmap__set(table->map, table->rows[i], table->rows[i], NULL, NULL))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-struct fn_row *fn_table__findnew_row(struct fn_table *table, const char *symbol, const char *dso,
-				     const u64 *address)
-{
-	struct fn_row key = {
-		.symbol = (char *)symbol, .dso = (char *)dso,
-		.has_address = address, .address = address ? *address : 0,
-	};
-	struct fn_row *row;
-
-	if (make_map(table))
-		return NULL;
-	return hashmap__find(table->map, &key, &row) ? row :
-	       fn_table__new_row(table, symbol, dso, address);
-}
-
-struct fn_row *fn_table__find_row(const struct fn_table *table, const struct fn_row *other)
-{
-	size_t first = 0, end = table->nr_rows;
-
-	while (first < end) {
-		const size_t middle = (first + end) / 2;
-		const struct fn_row *row = table->rows[middle];
-		const int ret = strcmp(row->symbol, other->symbol) ?: strcmp(row->dso, other->dso);
-
-		/* The first one of the name; without a symbol the address is the name. */
-		if (ret < 0 || (!ret && !*row->symbol && row->address < other->address))
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	if (first == table->nr_rows || strcmp(table->rows[first]->symbol, other->symbol) ||
-	    strcmp(table->rows[first]->dso, other->dso) ||
-	    (!*other->symbol && table->rows[first]->address != other->address))
-		return NULL;
-	return table->rows[first];
-}
-
-int fn_row__rename(struct fn_row *row, const char *symbol)
-{
-	char *own;
-
-	if (!strcmp(row->symbol, symbol))
-		return 0;
-	own = strdup(symbol);
-	if (!own)
-		return -ENOMEM;
-	free(row->symbol);
-	row->symbol = own;
-	return 0;
 }
 
 static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *row,
@@ -508,12 +405,34 @@ bool fn_table__is_empty(const struct fn_table *table)
 	return true;
 }
 
-bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source)
+double fn_table__number(const struct fn_table *table, const struct fn_row *row,
+			const struct fn_source *source)
+{
+	double number = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct fn_set *set = table->sets[i];
+		const struct fn_sums *sums = fn_row__sums(row, set);
+
+		if (sums && (!source || (set->source == source && !set->is_hidden)))
+			number += sums->number;
+	}
+	return number;
+}
+
+static bool is_shown(const struct fn_set *set)
+{
+	return !set->is_hidden && !set->is_dropped;
+}
+
+bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source,
+			  const char *event)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 
-		if (set->source == source && !set->is_hidden && !set->is_dropped)
+		if (set->source == source && is_shown(set) &&
+		    (!event || fn_set__find(set, event) >= 0))
 			return true;
 	}
 	return false;
@@ -522,6 +441,14 @@ bool fn_table__has_source(const struct fn_table *table, const struct fn_source *
 static int sort_rows(const void *one, const void *other)
 {
 	return compare_rows(*(struct fn_row *const *)one, *(struct fn_row *const *)other);
+}
+
+struct fn_row *fn_table__find_row(const struct fn_table *table, const struct fn_row *other)
+{
+	struct fn_row **found = bsearch(&other, table->rows, table->nr_rows, sizeof(*table->rows),
+					sort_rows);
+
+	return found ? *found : NULL;
 }
 
 static int add_row(struct fn_table *table, struct fn_row *row, const struct fn_row *other,
@@ -628,7 +555,6 @@ int fn_table__settle(struct fn_table *table)
 	const bool has_root = fn_by__is(table->by, FN_BY_CHILDREN);
 	int err;
 
-	forget_map(table);
 	drop_sets(table);
 	if (table->nr_rows)
 		qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
@@ -669,7 +595,7 @@ void fn_table__clear(struct fn_table *table)
 	table->throttled = 0;
 }
 
-static bool has_event(const struct fn_table *table, const char *name)
+bool fn_table__has_event(const struct fn_table *table, const char *name)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		if (fn_set__find(table->sets[i], name) >= 0)
@@ -688,7 +614,7 @@ static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			if (!fn_event__is_portable(set->events[j].name) &&
-			    has_event(a, set->events[j].name))
+			    fn_table__has_event(a, set->events[j].name))
 				return true;
 		}
 	}
@@ -731,18 +657,10 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 
 static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *other)
 {
-	struct fn_event *events = calloc(other->nr_events, sizeof(*events));
-	struct fn_set *set;
-	bool is_new = !find_set(table, other->source, other->events, other->nr_events);
+	const bool is_new = !find_set(table, other->source, other->events, other->nr_events);
+	struct fn_set *set = fn_table__findnew_set(table, other->source, other->groups,
+						   other->events, other->nr_events);
 
-	for (unsigned int i = 0; events && i < other->nr_events; i++) {
-		events[i] = other->events[i];
-		events[i].name = strdup(other->events[i].name);
-		if (!events[i].name)
-			return NULL;
-	}
-	set = events ? fn_table__findnew_set(table, other->source, other->groups, events,
-					     other->nr_events) : NULL;
 	for (unsigned int i = 1; set && i < other->nr_groups; i++) {
 		if (fn_set__add_group(set, &other->groups[i]))
 			return NULL;
@@ -768,25 +686,6 @@ static int add_cpus(struct fn_table *table, const struct fn_table *other)
 	return err;
 }
 
-static bool is_shown(const struct fn_set *set)
-{
-	return !set->is_hidden && !set->is_dropped;
-}
-
-/* Whether an event has observations of a source; @event NULL: whether any has. */
-static bool has_shown(const struct fn_table *table, const struct fn_source *source,
-		      const char *event)
-{
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		if (set->source == source && is_shown(set) &&
-		    (!event || fn_set__find(set, event) >= 0))
-			return true;
-	}
-	return false;
-}
-
 /* The sources that @other lacks, or for which other events sample. */
 static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 {
@@ -798,7 +697,7 @@ static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 		for (unsigned int j = 0; is_shown(set) && j < set->nr_events; j++) {
 			const char *event = set->source->is_joint ? NULL : set->events[j].name;
 
-			if (!has_shown(other, set->source, event))
+			if (!fn_table__has_source(other, set->source, event))
 				bits |= set->source->bit;
 		}
 	}
@@ -823,7 +722,7 @@ static int add_table(struct fn_table *table, const struct fn_table *other)
 	for (size_t i = 0; !err && i < other->nr_rows; i++) {
 		const struct fn_row *from = other->rows[i];
 		const u64 *address = from->has_address ? &from->address : NULL;
-		struct fn_row *row = fn_table__findnew_row(table, from->symbol, from->dso, address);
+		struct fn_row *row = fn_table__new_row(table, from->symbol, from->dso, address);
 
 		err = row ? add_row(table, row, from, sets) : -ENOMEM;
 	}

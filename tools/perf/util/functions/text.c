@@ -7,7 +7,7 @@
 #include <linux/ctype.h>
 #include <linux/types.h>
 
-#include "text.h"
+#include "functions.h"
 
 /* Returns the length of the first character in bytes, 0 if it is not UTF-8. */
 int function_text__character(const char *text, bool *is_control)

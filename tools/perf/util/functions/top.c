@@ -37,7 +37,6 @@
 #include "../term.h"
 #include "../time-utils.h"
 #include "functions.h"
-#include "text.h"
 
 /* This word goes through perf record's control pipe. It need not answer. */
 #define WORD		"ping\n"
@@ -94,6 +93,7 @@ struct fn_top {
 	int keys;		/* the keyboard, -1: none */
 	bool has_screen;
 	FILE *said;		/* by perf record */
+	const char *filter;	/* the option that chooses samples, NULL: none */
 
 	/* Between the two threads; delay and last of the options, too. */
 	struct mutex mutex;
@@ -172,16 +172,16 @@ static void set_terminal(const struct fn_top *top)
  * Slices: the main thread adds them, the other one adds them up.
  */
 
-bool fn_top__is_due(void *data)
+static bool is_due(void *data)
 {
 	struct fn_top *top = data;
-	bool is_due;
+	bool has_come;
 
 	mutex_lock(&top->mutex);
 	/* The word that has made this round may be early. */
-	is_due = rdclock() - top->taken >= top->options.delay * NSEC_PER_SEC / (2 * PARTS);
+	has_come = rdclock() - top->taken >= top->options.delay * NSEC_PER_SEC / (2 * PARTS);
 	mutex_unlock(&top->mutex);
-	return is_due;
+	return has_come;
 }
 
 static int add_table(struct fn_table *table, const struct fn_table *part)
@@ -240,7 +240,7 @@ static int add_slice(struct fn_top *top, struct fn_table *part, u64 begin, u64 e
 	return 0;
 }
 
-int fn_top__take(void *data, struct fn_table *table, u64 begin, u64 end)
+static int take(void *data, struct fn_table *table, u64 begin, u64 end)
 {
 	struct fn_top *top = data;
 	int err = 0;
@@ -257,14 +257,16 @@ int fn_top__take(void *data, struct fn_table *table, u64 begin, u64 end)
 	return err;
 }
 
-/* Makes the table of all slices. */
-static int add_up(struct fn_top *top)
+/* Makes the table of all slices. Sets @has_news if there is something new since the last time. */
+static int add_up(struct fn_top *top, bool *has_news)
 {
 	struct slice *slice;
 	int err = 0;
 
 	fn_table__exit(&top->total);
 	mutex_lock(&top->mutex);
+	*has_news = top->has_news;
+	top->has_news = false;
 	if (!list_empty(&top->slices))
 		top->begin = list_first_entry(&top->slices, struct slice, node)->begin;
 	list_for_each_entry(slice, &top->slices, node) {
@@ -277,18 +279,6 @@ static int add_up(struct fn_top *top)
 	return err ?: fn_table__settle(&top->total);
 }
 
-/* Returns true if there is something new since the last time. */
-static bool take_news(struct fn_top *top)
-{
-	bool has_news;
-
-	mutex_lock(&top->mutex);
-	has_news = top->has_news;
-	top->has_news = false;
-	mutex_unlock(&top->mutex);
-	return has_news;
-}
-
 /*
  * The screen
  */
@@ -296,18 +286,7 @@ static bool take_news(struct fn_top *top)
 /* Returns true if there are samples, but none that the user has chosen. */
 static bool lacks_chosen(const struct fn_top *top)
 {
-	return top->options.filter && top->end && fn_table__is_empty(&top->total);
-}
-
-static double count(const struct fn_table *table, const struct fn_source *source)
-{
-	double nr = 0;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->source == source && !table->sets[i]->is_hidden)
-			nr += table->sets[i]->total->number;
-	}
-	return nr;
+	return top->filter && top->end && fn_table__is_empty(&top->total);
 }
 
 /* Prints the line above the table. */
@@ -315,22 +294,22 @@ static void print_status(const struct fn_top *top, FILE *fp)
 {
 	const struct fn_table *table = &top->total;
 	const struct fn_source *source = &fn_samples;
-	double nr = count(table, source);
+	double nr = fn_table__number(table, NULL, source);
 
 	for (int i = 0; !nr && fn_sources[i]; i++) {
 		source = fn_sources[i];
-		nr = count(table, source);
+		nr = fn_table__number(table, NULL, source);
 	}
 	fprintf(fp, REVERSE "perf functions top: ");
 	if (lacks_chosen(top))
-		fprintf(fp, "no sample matches --%s yet", top->options.filter);
+		fprintf(fp, "no sample matches --%s yet", top->filter);
 	else if (!top->end)
 		fprintf(fp, "no samples yet");
 	else
 		fprintf(fp, "%.1f s, %.0f %s", (top->end - top->begin) / (double)NSEC_PER_SEC, nr,
 			source->title);
-	if (nr && top->options.filter)
-		fprintf(fp, " by --%s", top->options.filter);
+	if (nr && top->filter)
+		fprintf(fp, " by --%s", top->filter);
 	if (table->lost)
 		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
 	if (table->throttled)
@@ -421,7 +400,7 @@ static void print(struct fn_top *top, bool has_news)
 	if (lacks_chosen(top) && !top->has_told) {
 		fprintf(stderr,
 			"perf functions: no sample matches --%s yet: leave it out to see all rows\n",
-			top->options.filter);
+			top->filter);
 		top->has_told = true;
 	}
 	if (!has_news || top->err)
@@ -482,12 +461,6 @@ static void show(struct fn_top *top)
 		draw(top);
 	if (top->err && !top->is_stopping)
 		stop(top);
-}
-
-static void stop_and_show(struct fn_top *top)
-{
-	stop(top);
-	show(top);
 }
 
 /*
@@ -617,7 +590,8 @@ static void read_signal(struct fn_top *top)
 		show(top);
 		break;
 	default:
-		stop_and_show(top);
+		stop(top);
+		show(top);
 		break;
 	}
 }
@@ -638,31 +612,32 @@ static void send_word(struct fn_top *top, u64 now)
 static void make_table(struct fn_top *top, u64 now)
 {
 	const u64 delay = top->options.delay * NSEC_PER_SEC;
-	const bool has_news = take_news(top);
+	bool has_news;
 
 	top->next_table = max(top->next_table + delay, now + delay / PARTS);
-	top->err = add_up(top);
+	top->err = add_up(top, &has_news);
 	if (!top->has_screen)
 		print(top, has_news);
 	show(top);
 	top->nr_tables += has_news;
 	if (top->nr_tables && top->nr_tables == top->options.count && !top->is_stopping) {
 		top->is_finished = !top->has_screen;
-		stop_and_show(top);
+		stop(top);
+		show(top);
 	}
 }
 
 /* Makes the last table, which stays on the screen. */
 static void finish(struct fn_top *top)
 {
-	const bool has_news = take_news(top);
 	struct winsize size;
+	bool has_news;
 	char *text;
 
 	if (top->is_finished || top->err)
 		return;
 	top->is_finished = true;
-	top->err = add_up(top);
+	top->err = add_up(top, &has_news);
 	if (top->err)
 		return;
 	if (!top->has_screen) {
@@ -867,6 +842,22 @@ static void cannot_start(int err)
 	fn_err("cannot start: %s: `ulimit -a` shows the limits", strerror(-err));
 }
 
+/* Reads what is recorded from stdin. */
+static int read_samples(struct fn_top *top)
+{
+	struct fn_options options = *top->options.input;
+	struct fn_table table;
+	int err;
+
+	options.is_due = is_due;
+	options.take = take;
+	options.data = top;
+	fn_table__init(&table);
+	err = fn_session__read("-", &options, &table);
+	fn_table__exit(&table);
+	return err;
+}
+
 static int read_all(struct fn_top *top)
 {
 	const u64 one = 1;
@@ -894,7 +885,7 @@ static int read_all(struct fn_top *top)
 	}
 	debug_set_file(top->notes);
 	/* This closes stdin. A file that the other thread opens may then have its number. */
-	err = top->options.read(top->options.data, top);
+	err = read_samples(top);
 	/* Nobody reads what perf record writes. */
 	top->is_unreadable |= err && !has_failed(top);
 	if (top->is_unreadable)
@@ -911,7 +902,9 @@ static int read_all(struct fn_top *top)
 
 int fn_top__run(const struct fn_top_options *options, const int control[2])
 {
-	struct fn_top top = { .options = *options, .keys = -1 };
+	struct fn_top top = {
+		.options = *options, .filter = fn_options__filter(options->input), .keys = -1,
+	};
 	int err, read_err, status;
 
 	INIT_LIST_HEAD(&top.slices);
@@ -934,7 +927,7 @@ int fn_top__run(const struct fn_top_options *options, const int control[2])
 		fputs(top.noted, stderr);
 	if (!err && !status)
 		err = read_err;
-	options->note(options->data, &top.total);
+	fn_notes__print_all(&top.total, options->input);
 
 	forget(&top);
 	mutex_destroy(&top.mutex);

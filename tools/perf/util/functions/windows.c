@@ -12,14 +12,14 @@
  *   begins each.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
 
 #include "../evlist.h"
 #include "../evsel.h"
 #include "../sample.h"
-#include "functions.h"
+#include "../session.h"
+#include "session.h"
 
 /* The least part of a function's windows that must also end in it. */
 #define STAYS		0.9
@@ -41,8 +41,7 @@ static int flush(void *data, struct fn_stream *stream)
 
 int fn_windows__end_bursts(struct fn_session *session)
 {
-	return fn_streams__for_each(fn_session__streams(session), flush,
-				    fn_session__table(session));
+	return fn_streams__for_each(session->streams, flush, fn_session__table(session));
 }
 
 /* Adds a window in a row, or NULL: one in none, which ends a burst. */
@@ -145,7 +144,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
  * Scales the sums of groups that took turns on the counters to the time in which they should count.
  * Where windows are only a part of what was counted, they are as good without it.
  */
-void fn_windows__stretch(struct fn_session *session, struct evlist *evlist)
+void fn_windows__stretch(struct fn_session *session)
 {
 	struct fn_table *table = fn_session__table(session);
 	struct evsel *evsel;
@@ -154,7 +153,7 @@ void fn_windows__stretch(struct fn_session *session, struct evlist *evlist)
 		struct fn_set *set = table->sets[i];
 		double times[2] = {};
 
-		evlist__for_each_entry(evlist, evsel) {
+		evlist__for_each_entry(session->session->evlist, evsel) {
 			const struct fn_evsel *own = evsel->priv;
 
 			if (own && own->sampler && own->sampler->set == set &&
@@ -228,9 +227,9 @@ struct fn_value fn_windows__discarded(const struct fn_column *column, const stru
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
-		const struct fn_sums *sums = row ? fn_row__sums(row, set) : set->total;
+		const struct fn_sums *sums = fn_row__sums(row, set);
 
-		if (set->source != &fn_windows || set->is_hidden || set->is_dropped || !sums)
+		if (set->source != &fn_windows || set->is_hidden || !sums)
 			continue;
 		ended += sums->ended;
 		matched += sums->number;
@@ -260,7 +259,7 @@ static bool are_disturbed(const struct fn_set *set, int y, int x)
 
 static const char *doubt(const struct fn_row *row, const struct fn_set *set, int y, int x)
 {
-	const struct fn_sums *sums = row ? fn_row__sums(row, set) : set->total;
+	const struct fn_sums *sums = fn_row__sums(row, set);
 
 	if (!sums)
 		return NULL;
