@@ -302,6 +302,21 @@ class Numbers(Refused):
             done = report(sums_file("columns.sums", *groups, (["cycles"], rows[:number])))
             self.assertEqual(done.returncode, status, done.stderr)
         self.assert_refused("too many rows for their columns", done)
+        path = DATA / "columns.sums"
+        self.assert_refused("too many rows for their columns", report("--diff", path, path))
+
+    def test_set_of_a_dropped_one(self):
+        """A set may name another one for its shares, and that a third one, which a source leaves."""
+        windows = sumsfile.window_set(("cycles", "instructions"), {"f": [(300, 100)] * 3}, even=2)
+        samples = {"cycles": {"f": [1000] * 5}}
+        third = sumsfile.sample_set(samples | {"instructions": {"f": [10]}}, even=3)
+        path = DATA / "third.sums"
+        path.write_text(
+            f"{sumsfile.HEAD}{windows}{sumsfile.sample_set(samples, even=3)}{third}end\n"
+        )
+        made = DATA / "made.sums"
+        must(PERF, "functions", "report", "--source", "windows", "--sums", made, path, stderr=-1)
+        must(PERF, "functions", "report", made, stderr=-1)
 
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""

@@ -520,7 +520,7 @@ static int compare(struct report *report)
 		.json = report->json, .with_ci = report->with_ci, .single_run = report->single_run,
 	};
 
-	return fn_compare(&options, &report->options);
+	return explain(fn_compare(&options, &report->options));
 }
 
 /* --fail-on may be given more than once. */

@@ -527,6 +527,12 @@ static void drop_sets(struct fn_table *table)
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		struct fn_set *set = table->sets[i];
 
+		if (set->even && set->even->is_dropped)
+			set->even = NULL;
+	}
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct fn_set *set = table->sets[i];
+
 		for (size_t j = 0; j < table->nr_rows; j++) {
 			struct fn_row *row = table->rows[j];
 			struct fn_sums *sums = i < row->nr_sums ? row->sums[i] : NULL;
