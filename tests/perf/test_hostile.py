@@ -306,7 +306,7 @@ class Numbers(Refused):
         self.assert_refused("too many rows for their columns", report("--diff", path, path))
 
     def test_set_of_a_dropped_one(self):
-        """A set may name another one for its shares, and that a third one, which a source leaves."""
+        """A set may name one for its shares, and that a third one, which --source leaves out."""
         windows = sumsfile.window_set(("cycles", "instructions"), {"f": [(300, 100)] * 3}, even=2)
         samples = {"cycles": {"f": [1000] * 5}}
         third = sumsfile.sample_set(samples | {"instructions": {"f": [10]}}, even=3)
