@@ -82,16 +82,16 @@ static const struct {
 	const char *share_title, *share, *rate;
 } caches[][2] = {
 	[FN_VENDOR_ARM] = {
-		{ "%L1DA", "share of the L1D accesses" },
+		{ "%L1DA", "share of the L1D accesses", NULL },
 		{ "%L1DM", "share of the L1D misses", "L1D misses per 1000 instructions" },
 	},
 	[FN_VENDOR_INTEL] = {
-		{ "%LLA", "share of the accesses to the last-level cache" },
+		{ "%LLA", "share of the accesses to the last-level cache", NULL },
 		{ "%LLM", "share of the last-level cache misses",
 		  "last-level cache misses per 1000 instructions" },
 	},
 	[FN_VENDOR_AMD] = {
-		{ "%L2A", "share of the L2 accesses" },
+		{ "%L2A", "share of the L2 accesses", NULL },
 		{ "%L2M", "share of the L2 misses", "L2 misses per 1000 instructions" },
 	},
 };
