@@ -261,10 +261,11 @@ class Numbers(Refused):
         cpus = "".join(f"cpu\tx{number}\n" for number in range(100_000))
         for more in many, cpus:
             (DATA / "many.sums").write_text(text.replace(group, more + group))
-            self.assert_refused(
-                "more than 1000 groups or CPUs: add up fewer files",
-                report(DATA / "many.sums"),
-            )
+            for words in (), ("--diff", DATA / "good.sums"):
+                self.assert_refused(
+                    "more than 1000 groups or CPUs: add up fewer files",
+                    report(*words, DATA / "many.sums"),
+                )
 
     def test_fields_that_do_not_fit(self):
         good = cycles("good.sums", ("f", "/x", "-", 1, 1, *ONE)).read_text()

@@ -182,6 +182,16 @@ class Ibs(Operations):
                 self.assertAlmostEqual(rows[address]["CPI"]["value"], 2 / 0.8, 3)
                 self.assertAlmostEqual(rows[address]["BM/KI"]["value"], misses, 3)
                 self.assertEqual("%CY" in rows[address], len(words) == 1)
+        # samples alone are no reason to print a table of operations, or to compare two
+        none = path.with_suffix(".none")
+        none.write_text(
+            re.sub(r"(?m)(^set\toperations.*(\n(?!row|set).*)*)(\nrow.*)+", r"\1", sums.read_text())
+        )
+        done = run(PERF, "functions", "report", "--source", "operations", none, stderr=-1)
+        self.assertIn("no samples that count", done.stderr)
+        words = "--before", sums, sums, "--after", none, none, "--fail-on", "%BM>5"
+        done = run(PERF, "functions", "report", "--source", "operations", *words, stderr=-1)
+        self.assertEqual(done.returncode, 255, done)
 
     def test_by_cycles(self):
         """Where cycles choose, values are marked, and a line says so."""

@@ -181,15 +181,19 @@ static int read_run(struct side *side, const char *path, struct fn_options *opti
 {
 	struct run *run = &side->runs[side->nr++];
 	const char *reason = NULL;
-	int err = fn_input__read(path, options, /*sums=*/NULL, &run->table) ?:
-		  normalise_names(&run->table);
+	int err;
 
+	/* The reason has been printed. */
+	if (fn_input__read(path, options, /*sums=*/NULL, &run->table))
+		return -EINVAL;
+	err = normalise_names(&run->table);
 	if (!err)
 		reason = fn_table__add(&side->runs->table, &run->table);
 	if (reason) {
 		fn_err("%s: %s", path, reason);
 		return -EINVAL;
 	}
+	err = err ?: fn_table__settle(&side->runs->table);
 	if (err || !fn_table__is_empty(&run->table))
 		return err;
 	if (fn_options__filter(options))

@@ -4,13 +4,14 @@
  *
  *   session.c    reads a recording: which events count together (sets.c), who (thread, CPU),
  *                where (rows.c), which stream
- *     -> fn_source  samples.c, windows.c, branches.c: makes observations of a sample
+ *     -> fn_source  branches.c, operations.c, samples.c, windows.c: makes observations of a
+ *                   sample, with what session.h has
  *     -> table.c    fn_set__observe(): the only place that adds anything
  *   columns.c    fn_columns: which rates and shares a table has
  *   estimate.c   their values with intervals and marks, from the sums of a table
  *   print.c      text and csv; json.c, the browser: all print a fn_view
  *
- * Nothing below an arrow knows what is above it. What returns an int returns 0 or a negative error;
+ * What returns an int returns 0 or a negative error;
  * a pointer that is returned is NULL without memory.
  */
 #ifndef __PERF_FUNCTIONS_H
@@ -153,7 +154,7 @@ struct fn_set {
 	struct fn_set *even;
 	bool is_complete;		/* each period is a window: all that was counted */
 	bool is_recorded;		/* samples lie in the function of the last branch record */
-	bool is_hidden;			/* only as even set of another one: --source */
+	bool is_hidden;			/* has no columns, but others need it: --source */
 	bool is_dropped;		/* not at all: fn_table__settle() deletes it */
 	struct fn_sums *total;		/* of all rows, see fn_table__settle() */
 	/* Windows in all functions, and the long intervals: what interrupts add. */
@@ -339,7 +340,7 @@ void fn_input__note_empty(const char *path, const struct fn_options *options);
 /* A group whose samples have counts. */
 struct fn_sampler {
 	struct evsel *evsel;		/* the event whose samples end its intervals */
-	struct fn_set *set;		/* of its windows; NULL: none are wanted */
+	struct fn_set *set;		/* of its windows */
 	unsigned int nr;		/* of its members; the sampler is the first one */
 	unsigned int *slots;		/* by member: the event in @set */
 	bool alternates;		/* else each interval is a window */
@@ -598,7 +599,7 @@ void fn_columns__exit(struct fn_columns *columns);
 /* Adds a column with value(), and its values; takes title, meaning and metric. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
 int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length);
-int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, or # */
+int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, %I or # */
 static inline struct fn_value *fn_columns__value(const struct fn_columns *columns,
 						 const struct fn_row *row, unsigned int column)
 {

@@ -67,7 +67,8 @@ static bool choose_source(struct fn_table *table, const struct fn_source *source
 			is_needed |= table->sets[j]->source == source &&
 				     table->sets[j]->even == set;
 		/* CPI is that of samples over operations. */
-		is_needed |= source == &fn_operations && set->source == &fn_samples;
+		is_needed |= source == &fn_operations && set->source == &fn_samples &&
+			     fn_table__number(table, NULL, source);
 		set->is_dropped = !is_needed;
 		set->is_hidden |= set->source != source;
 		for (size_t j = 0; set->is_hidden && j < table->nr_rows; j++) {

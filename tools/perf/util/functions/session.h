@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The state of a session, and what session.c asks sets.c.
+ * The state of a session, for session.c, sets.c and the sources, and what these ask sets.c.
  */
 #ifndef __PERF_FUNCTIONS_SESSION_H
 #define __PERF_FUNCTIONS_SESSION_H

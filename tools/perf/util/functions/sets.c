@@ -4,7 +4,6 @@
  * events that are alone are one group: what counts together is a set of windows, and what samples
  * is a set of event samples, of branch records or of operations.
  */
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

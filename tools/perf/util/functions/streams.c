@@ -99,7 +99,7 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 				    const void *owner, u64 id, u64 thread)
 {
 	const unsigned int nr = sampler ? sampler->nr : 1;
-	const unsigned int nr_events = sampler && sampler->set ? sampler->set->nr_events : 0;
+	const unsigned int nr_events = sampler ? sampler->set->nr_events : 0;
 	struct fn_stream *stream = zalloc(sizeof(*stream) + nr +
 					  (5 * nr + nr_events) * sizeof(u64));
 

@@ -485,7 +485,15 @@ static void drop_addresses(struct fn_table *table)
 	}
 }
 
-/* Frees rows without observations, and those that are the same as another one. */
+/* Frees a row whose sums are by the sets of the table. */
+static void drop_row(struct fn_table *table, struct fn_row *row)
+{
+	for (unsigned int i = 0; i < row->nr_sums; i++)
+		table->allocated -= row->sums[i] ? sums_size(table->sets[i]) : 0;
+	free_row(row);
+}
+
+/* Frees rows that are the same as another one, which gets their sums. */
 static int merge_rows(struct fn_table *table)
 {
 	size_t nr = 0;
@@ -500,7 +508,7 @@ static int merge_rows(struct fn_table *table)
 		else
 			table->rows[nr++] = row;
 		if (nr && table->rows[nr - 1] != row)
-			free_row(row);
+			drop_row(table, row);
 	}
 	table->nr_rows = nr;
 	return err;
@@ -512,7 +520,7 @@ static void drop_empty(struct fn_table *table)
 
 	for (size_t i = 0; i < table->nr_rows; i++) {
 		if (is_empty(table->rows[i]))
-			free_row(table->rows[i]);
+			drop_row(table, table->rows[i]);
 		else
 			table->rows[nr++] = table->rows[i];
 	}
@@ -539,10 +547,12 @@ static void drop_sets(struct fn_table *table)
 
 			if (i < row->nr_sums)
 				row->sums[i] = NULL;
-			if (set->is_dropped)
+			if (set->is_dropped) {
+				table->allocated -= sums ? sums_size(set) : 0;
 				free(sums);
-			else if (sums)
+			} else if (sums) {
 				row->sums[nr] = sums;
+			}
 		}
 		if (set->is_dropped) {
 			free_set(set);
