@@ -491,14 +491,6 @@ const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row
 	return doubt;
 }
 
-/*
- * Skid: samples of an imprecise event are late. So samples close to an entry or a return site may
- * belong to the function before. A function may have lost its part of such samples in all rows: the
- * part that it has of the instructions there, or of time, if samples of instructions are not late.
- * Windows tell how late samples are, and how often a function is left. Without windows, the samples
- * of time close to its entry do.
- */
-
 /* The part of an event that was sampled close to an entry. */
 static double near(const struct places *places, const struct fn_row *row, bool is_per,
 		   unsigned int nr_bins)
@@ -571,7 +563,15 @@ static const char *join_deep(const struct context *context, const struct fn_row 
 	return NULL;
 }
 
-/* Widens an interval by what skid may have moved. Returns the doubt, if nothing is left. */
+/*
+ * Skid: samples of an imprecise event are late. So samples close to an entry or a return site may
+ * belong to the function before. A function may have lost its part of such samples in all rows: the
+ * part that it has of the instructions there, or of time, if samples of instructions are not late.
+ * Windows tell how late samples are, and how often a function is left. Without windows, the samples
+ * of time close to its entry do.
+ *
+ * Widens an interval by what skid may have moved. Returns the doubt, if nothing is left.
+ */
 static const char *widen_by_skid(const struct context *context, const struct fn_row *row,
 				 const struct fn_value *whole, struct fn_value *value)
 {
@@ -580,17 +580,17 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	/* A constant delay moves every boundary of time alike, and both sides of a rate. */
 	const unsigned int nr_bins = fn_event__is_time(column->event) ? 1 : FN_NR_BINS;
 	const struct places *places = is_share ? &context->even : &context->own;
-	/* In cycles, and the part of the work close to entries in all functions. */
 	double late = fn_event__is_time(column->event) && !is_share ? LATE_OF_CPI : USUAL_LATE;
-	double part = near(&context->work, NULL, /*is_per=*/false, FN_NR_BINS);
-	double exits, unit, left, moved;
+	double all, part, exits, unit, left, moved;
 	const char *doubt = NULL;
 	struct pool own, time;
 
 	if (!fn_value__has_interval(value) || !context->is_late || !context->time.nr)
 		return NULL;
 	time = pool_at(&context->time, row);
-	part = part > 0 ? near(&context->work, row, /*is_per=*/false, FN_NR_BINS) / part : 0;
+	/* The part of the work close to entries in all functions. */
+	all = near(&context->work, NULL, /*is_per=*/false, FN_NR_BINS);
+	part = all > 0 ? near(&context->work, row, /*is_per=*/false, FN_NR_BINS) / all : 0;
 	/* Per cycle */
 	exits = fn_windows__exits(context->table, row, &late);
 	if (isnan(exits))

@@ -218,7 +218,7 @@ double fn_windows__exits(const struct fn_table *table, const struct fn_row *row,
 	return NAN;
 }
 
-/* The value of the column DIS: windows that end in a row, and have begun elsewhere. */
+/* The value of the column DIS: windows that end in a row, and did not begin in it. */
 struct fn_value fn_windows__discarded(const struct fn_column *column, const struct fn_table *table,
 				      const struct fn_row *row)
 {
