@@ -104,7 +104,7 @@ struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *e
 	};
 	const char *arch = perf_env__arch(&session->session->header.env);
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	struct fn_table *table = fn_session__table(session);
+	struct fn_table *table = session->table;
 	struct fn_paths *paths = zalloc(sizeof(*paths));
 	struct fn_group group = {
 		.period = attr->freq ? 0 : attr->sample_period,
@@ -319,7 +319,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
 	/* Jitter changes a fixed period by chance, whatever runs. */
 	const double weight = attr->freq ? sample->sample->period : attr->sample_period;
-	struct fn_table *table = fn_session__table(session);
+	struct fn_table *table = session->table;
+	const struct fn_sampler *sampler = sample->own->sampler;
 	struct fn_paths *paths = sample->own->paths;
 	const u64 nr = stack ? stack->nr : 0;
 	double elapsed = sample->sample->period;
@@ -330,8 +331,9 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	u64 since;
 	int err;
 
-	if (sample->own->sampler)
-		elapsed = sample->ends_interval ? sample->stream->counts[sample->own->member] : 0;
+	if (sampler)
+		elapsed = sample->ends_interval ?
+			  sample->stream->counts[sampler->slots[sample->own->member]] : 0;
 	if (!nr || elapsed < LEAST_UNDISTURBED || sample->is_outside ||
 	    !machine__is_host(sample->machine))
 		return 0;

@@ -234,8 +234,8 @@ static inline bool fn_row__is(const struct fn_row *row, const char *root)
 
 int fn_set__find(const struct fn_set *set, const char *event);	/* place, -1: none */
 size_t fn_set__nr_values(const struct fn_set *set);
-struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
-				     const struct fn_set *set);
+struct fn_sums *fn_row__new_sums(struct fn_table *table, struct fn_row *row,
+				 const struct fn_set *set);
 /* @row NULL: all. */
 static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struct fn_set *set)
 {
@@ -244,13 +244,34 @@ static inline struct fn_sums *fn_row__sums(const struct fn_row *row, const struc
 	return set->index < row->nr_sums ? row->sums[set->index] : NULL;
 }
 
+static inline struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
+						   const struct fn_set *set)
+{
+	return fn_row__sums(row, set) ?: fn_row__new_sums(table, row, set);
+}
+
+static inline void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums,
+				    const double *counts, double number)
+{
+	const unsigned int nr = set->nr_events;
+	double *product = sums->values + nr;
+
+	sums->number += number;
+	sums->independent++;
+	for (unsigned int i = 0; i < nr; i++) {
+		const double count = counts[i];
+
+		sums->values[i] += count;
+		for (unsigned int j = i; j < nr; j++)
+			*product++ += count * counts[j];
+	}
+}
+
 /* Adds an observation of @number windows that count all events of a set, or one of one event. */
 int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 		    const double *counts, double number);
 int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 			  unsigned int event, double count, unsigned int distance);
-void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
-		      double number);
 double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
 			unsigned int b);
 
@@ -364,6 +385,14 @@ struct fn_evsel {
 	double times[2];		/* enabled and running, if no sampler has them */
 };
 
+/* A member of a group in a stream. */
+struct fn_member {
+	u64 id;				/* 0: none yet */
+	u64 last;			/* value in the last sample of the sampler */
+	u64 counted, before;		/* up to the last sample of all, and before the recording */
+	unsigned int nr_samples;	/* of itself so far, up to 2 */
+};
+
 /* The counts of a group in a thread, or on a CPU. */
 struct fn_stream {
 	u64 id;
@@ -371,11 +400,9 @@ struct fn_stream {
 	const void *owner;		/* the sampler, or an event without counts */
 	struct fn_sampler *sampler;	/* NULL: no counts */
 	u64 times[2];			/* enabled and running, at the last sample of all */
-	u64 *ids;			/* by member, 0: none yet */
-	u64 *last;			/* values in the last sample of the sampler */
-	u64 *counted, *before;		/* up to the last sample of all, and before the recording */
-	double *counts;			/* since the last sample of the sampler */
-	u8 *places;			/* samples of each event so far, up to 2 */
+	struct fn_member *members;	/* of the sampler; without one, the event itself */
+	double *counts;			/* by event of the set, since the sampler's last sample */
+	double length;			/* what the sampler has counted since then */
 	u64 seen;			/* the last sample of the sampler, among all; 0: none */
 	bool is_interrupted;		/* another event has sampled since then */
 	bool has_no_late;
@@ -415,8 +442,7 @@ void fn_streams__delete(struct fn_streams *streams);
  * Sets the stream of a sample, ends_interval, is_broken and place. Returns 0, -ENOMEM, -EINVAL if
  * the values are of another group, or -ESRCH if an event has come into its group late.
  */
-int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
-		     const union perf_event *event, struct fn_sample *sample);
+int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct fn_sample *sample);
 /* After its sources have taken a sample of the sampler. */
 void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream);
 /* An event is throttled, or no longer. Inherited ones end with @tid, which is 0 of others. */
@@ -431,11 +457,8 @@ void fn_streams__count(struct fn_streams *streams);	/* sets fn_sampler.counted *
 /* Takes the times of an event in a thread that ends, or on a CPU. */
 int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
 			   u64 enabled, u64 running);
-bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
-			   u64 read_format);
 
 /* The part of a session that sources need. */
-struct fn_table *fn_session__table(struct fn_session *session);
 /*
  * Finds the row of an address in the thread of a sample. Sets @row to NULL if nobody wants to see
  * it; leaves it if @must_be_mapped and it is not.

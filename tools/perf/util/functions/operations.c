@@ -258,7 +258,7 @@ static int make_set(struct fn_operations *own, struct fn_session *session, u32 k
 				.name = name_of(own, i), .is_precise = true, .scale = 1,
 			};
 	}
-	own->set = fn_table__findnew_set(fn_session__table(session), &fn_operations, group, events,
+	own->set = fn_table__findnew_set(session->table, &fn_operations, group, events,
 					 nr);
 	if (!own->set)
 		return -ENOMEM;
@@ -341,7 +341,7 @@ static int observe(struct fn_operations *own, struct fn_session *session)
 			counts[own->places[i]] = operation->weight *
 						 (i == LATENCY ? operation->latency : 1);
 	}
-	return fn_set__observe(fn_session__table(session), own->set, operation->row, counts, 1);
+	return fn_set__observe(session->table, own->set, operation->row, counts, 1);
 }
 
 int fn_operations__end(struct fn_operations *all, struct fn_session *session)

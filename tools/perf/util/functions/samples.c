@@ -70,7 +70,7 @@ static double weigh(const struct fn_sample *sample)
 	/* Without a period in the sample, only the counts tell. */
 	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
 	    sample->ends_interval && own->member == 0 && own->sampler)
-		period = sample->stream->counts[0];
+		period = sample->stream->length;
 	if (!has_random_first(attr) || sample->place > 1)
 		return period;
 	if (sample->place) {
@@ -86,35 +86,43 @@ static double weigh(const struct fn_sample *sample)
 	return fmax(own->second ?: 2 * own->first, 1);
 }
 
-static int take_sample(struct fn_session *session, struct fn_sample *sample)
+/* Each function of a call chain has an observation; a recursion counts once. */
+static int observe_chain(struct fn_table *table, const struct fn_sample *sample, double weight)
 {
-	const unsigned int nr = sample->chain ? sample->chain->nr : 1;
-	struct fn_table *table = fn_session__table(session);
-	struct fn_row *origin = sample->row;
-	const double weight = weigh(sample);
-	const bool is_exact = sample->own->samples->events[sample->own->event].is_precise ||
-			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
-	int err = sample->own->has_records && !sample->chain ?
-		  find_origin(session, sample, &origin) : 0;
+	const struct fn_evsel *own = sample->own;
+	int err = 0;
 
-	if (err || sample->is_outside)
-		return err;
-	sample->own->periods += weight;
-	sample->own->number++;
-	if ((origin == sample->row && sample->is_filtered) || !origin)
-		return 0;
 	table->stamp++;
-	for (unsigned int i = 0; !err && i < nr; i++) {
-		struct fn_row *row = sample->chain ? sample->chain->rows[i] : origin;
+	for (unsigned int i = 0; !err && i < sample->chain->nr; i++) {
+		struct fn_row *row = sample->chain->rows[i];
 
-		/* A recursion counts once. */
 		if (row->stamp == table->stamp)
 			continue;
 		row->stamp = table->stamp;
-		err = fn_set__observe_event(table, sample->own->samples, row, sample->own->event,
-					    weight, is_exact ? FN_FAR : sample->distance);
+		err = fn_set__observe_event(table, own->samples, row, own->event, weight, FN_FAR);
 	}
 	return err;
+}
+
+static int take_sample(struct fn_session *session, struct fn_sample *sample)
+{
+	struct fn_evsel *own = sample->own;
+	struct fn_row *origin = sample->row;
+	const double weight = weigh(sample);
+	const bool is_exact = own->samples->events[own->event].is_precise ||
+			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
+	int err = own->has_records && !sample->chain ? find_origin(session, sample, &origin) : 0;
+
+	if (err || sample->is_outside)
+		return err;
+	own->periods += weight;
+	own->number++;
+	if ((origin == sample->row && sample->is_filtered) || !origin)
+		return 0;
+	if (sample->chain)
+		return observe_chain(session->table, sample, weight);
+	return fn_set__observe_event(session->table, own->samples, origin, own->event, weight,
+				     is_exact ? FN_FAR : sample->distance);
 }
 
 /* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */
@@ -268,7 +276,7 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 void fn_samples__scale(struct fn_session *session)
 {
 	const bool is_live = session->options->is_due;
-	struct fn_table *table = fn_session__table(session);
+	struct fn_table *table = session->table;
 
 	if (!is_live)
 		fn_streams__count(session->streams);

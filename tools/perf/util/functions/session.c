@@ -4,9 +4,9 @@
  *
  * 1. perf's session calls take_sample() with it, in the order of time.
  * 2. The first sample of an event adds the event and its group: sets.c chooses their sets.
- * 3. find_thread() numbers its thread.
+ * 3. find_place() looks up its thread and address, and rows.c the row.
  * 4. fn_streams__read() reads the counts of its group since the sample before: an interval.
- * 5. find_place() looks its address up, and rows.c the row; chains.c adds those of its callers.
+ * 5. With --children, chains.c finds the rows of its callers.
  * 6. Each source that wants it takes it once: samples.c its period, branches.c its records,
  *    windows.c its interval. They make observations: a row, and counts.
  * 7. table.c adds each observation to the sums of the row in its set, and forgets it.
@@ -56,19 +56,15 @@ struct place {
 	struct machine *machine;
 	u64 ip;
 	u32 pid, tid;
+	u64 thread;		/* see fn_rows__thread() */
 	u8 cpumode;
-	bool is_filtered, is_nowhere;
+	bool is_filtered, is_foreign, is_nowhere;
 	u8 distance;		/* see fn_site__distance() */
 	/* fn_session.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
 	struct fn_row *row;
 	bool is_mapped;
 };
-
-struct fn_table *fn_session__table(struct fn_session *session)
-{
-	return session->options->span || session->options->is_due ? &session->span : session->table;
-}
 
 /* Returns true if a sample is outside of the spans of time that the user wants to see. */
 static bool is_outside(const struct fn_session *session, const struct perf_sample *sample)
@@ -86,33 +82,6 @@ static bool is_elsewhere(const struct fn_session *session, const struct perf_sam
 	return cpus && ((u32)cpu.cpu != sample->cpu || !perf_cpu_map__has(cpus, cpu));
 }
 
-static const struct known_thread *find_thread(struct fn_session *session, struct machine *machine,
-					      const struct perf_sample *sample)
-{
-	struct known_thread *known = &session->threads[hash_32(sample->tid, THREADS_BITS)];
-	struct thread *thread;
-
-	if (known->change == session->nr_changes && known->tid == sample->tid &&
-	    known->pid == sample->pid && known->machine == machine)
-		return known;
-	thread = machine__findnew_thread(machine, sample->pid, sample->tid);
-	if (!thread) {
-		fn_err("a sample has no thread: the file is damaged, record again");
-		session->is_refused = true;
-		return NULL;
-	}
-	*known = (struct known_thread){
-		.machine	= machine,
-		.pid		= sample->pid,
-		.tid		= sample->tid,
-		.change		= session->nr_changes,
-		.is_filtered	= thread__is_filtered(thread),
-		.number		= fn_rows__thread(session->rows, thread),
-	};
-	thread__put(thread);
-	return known;
-}
-
 /* Looks up the row at a sample. Not inline, because most places are known. */
 static noinline int look_up(struct fn_session *session, struct machine *machine,
 			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
@@ -121,8 +90,11 @@ static noinline int look_up(struct fn_session *session, struct machine *machine,
 	int err = -ENOMEM;
 
 	addr_location__init(&al);
-	if (machine__resolve(machine, &al, sample) < 0)
+	if (machine__resolve(machine, &al, sample) < 0) {
+		fn_err("a sample has no thread: the file is damaged, record again");
+		session->is_refused = true;
 		goto out;
+	}
 	/* The DSOs of JITs are one row. */
 	if (symbol_conf.dso_list && al.map && fn_dso__is_jit(map__dso(al.map)) &&
 	    strlist__has_entry(symbol_conf.dso_list, FN_JIT))
@@ -132,7 +104,9 @@ static noinline int look_up(struct fn_session *session, struct machine *machine,
 		.ip		= sample->ip,
 		.pid		= sample->pid,
 		.tid		= sample->tid,
+		.thread		= fn_rows__thread(session->rows, al.thread),
 		.cpumode	= sample->cpumode,
+		.is_foreign	= thread__is_filtered(al.thread),
 		/* The rows of guests whose programs are not known are known. */
 		.is_filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
 		.is_nowhere	= fn_rows__is_nowhere(session->rows, sample),
@@ -288,7 +262,7 @@ static bool lacks_children(const struct fn_session *session)
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
 static int finish(struct fn_session *session, u64 lost)
 {
-	struct fn_table *table = fn_session__table(session);
+	struct fn_table *table = session->table;
 	int err = fn_windows__end_bursts(session) ?:
 		  fn_operations__end(session->operations, session);
 
@@ -350,14 +324,14 @@ static int end_span(struct fn_session *session, u64 lost)
 {
 	struct fn_table own;
 	int err = hand_over(session, lost, session->begin + session->options->span - 1, &own);
-	const char *reason = err ? NULL : fn_table__add(session->table, &own);
+	const char *reason = err ? NULL : fn_table__add(session->all, &own);
 
 	if (reason) {
 		fn_err("cannot add up the intervals: %s", reason);
 		err = -EINVAL;
 	}
 	fn_table__exit(&own);
-	return err ?: fn_table__settle(session->table);
+	return err ?: fn_table__settle(session->all);
 }
 
 /* Passes on the sums so far of a live recording, which may continue forever. */
@@ -432,11 +406,10 @@ static int refuse_values(struct fn_session *session, struct evsel *evsel, int er
 	return err;
 }
 
-static int add_sample(struct fn_session *session, struct evsel *evsel, union perf_event *event,
-		      struct perf_sample *sample, struct machine *machine)
+static int add_sample(struct fn_session *session, struct evsel *evsel, struct perf_sample *sample,
+		      struct machine *machine)
 {
 	struct fn_sample own = { .evsel = evsel, .sample = sample, .machine = machine };
-	const struct known_thread *thread;
 	const struct place *place;
 	int err = 0;
 
@@ -446,7 +419,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 		return -EINVAL;
 	}
 	if (!evsel->priv) {
-		err = fn_session__add_events(session, evsel, event, sample);
+		err = fn_session__add_events(session, evsel, sample);
 		if (err)
 			return err;
 		callchain_param_setup(evsel->core.attr.sample_type,
@@ -460,27 +433,22 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 		return err;
 	session->first_time = min(session->first_time ?: sample->time, sample->time);
 	session->last_time = max(session->last_time, sample->time);
-	thread = find_thread(session, machine, sample);
-	if (!thread)
-		return -EINVAL;
-	own.thread = thread->number;
-	own.is_outside = is_outside(session, sample);
-	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
-		err = fn_streams__read(session->streams, session->session->evlist, event, &own);
-	err = refuse_values(session, evsel, err);
-	if (err || (!own.ends_interval && !own.own->samples && !own.own->paths &&
-		    !own.own->operations))
-		return err;
 	place = find_place(session, machine, evsel, sample);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
+	own.thread = place->thread;
 	own.row = place->row;
 	own.distance = place->distance;
+	own.is_outside = is_outside(session, sample);
 	own.is_foreign = is_elsewhere(session, sample);
 	own.is_filtered = place->is_filtered || own.is_foreign;
 	/* The stream of a CPU has intervals of several threads. */
-	own.is_foreign |= evsel->core.attr.inherit && thread->is_filtered;
+	own.is_foreign |= evsel->core.attr.inherit && place->is_foreign;
 	own.is_nowhere = place->is_nowhere;
+	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
+		err = fn_streams__read(session->streams, session->session->evlist, &own);
+	if (err)
+		return refuse_values(session, evsel, err);
 	/* Its frames may take the place. */
 	if (session->chains) {
 		err = fn_chains__find(session->chains, session, &own, &session->chain);
@@ -489,11 +457,11 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, union per
 	return err ?: add_to_sources(session, &own);
 }
 
-static int take_sample(const struct perf_tool *tool, union perf_event *event,
+static int take_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
 		       struct perf_sample *sample, struct machine *machine)
 {
 	struct fn_session *session = container_of(tool, struct fn_session, tool);
-	int err = add_sample(session, sample->evsel, event, sample, machine);
+	int err = add_sample(session, sample->evsel, sample, machine);
 
 	if (err == -ENOMEM && !session->is_refused) {
 		fn_err("not enough memory");
@@ -828,12 +796,13 @@ static struct fn_session *new_session(const struct fn_options *options, struct f
 	if (!session)
 		return NULL;
 	session->options = options;
-	session->table = table;
+	session->all = table;
+	session->table = options->span || options->is_due ? &session->span : table;
 	session->nr_changes = 1;
 	session->ignored = strlist__new(NULL, NULL);
 	session->places = calloc(1 << PLACES_BITS, sizeof(struct place));
 	session->streams = fn_streams__new();
-	session->rows = fn_rows__new(fn_session__table(session), options->by, options->inlines);
+	session->rows = fn_rows__new(session->table, options->by, options->inlines);
 	if (session->rows && has_chains)
 		session->chains = fn_chains__new(session->rows, options->stitch_lbr);
 	if (!session->ignored || !session->places || !session->streams || !session->rows ||
@@ -1052,8 +1021,8 @@ static int end_session(struct fn_session *session)
 	if (options->is_due)
 		return end_part(session, lost);
 	err = options->span ? end_span(session, lost) : finish(session, lost);
-	session->table->seconds += (session->last_time - session->first_time) / 1e9;
-	return err ?: fn_table__settle(session->table);
+	session->all->seconds += (session->last_time - session->first_time) / 1e9;
+	return err ?: fn_table__settle(session->all);
 }
 
 int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table)

@@ -14,25 +14,14 @@ struct perf_session;
 struct perf_time_interval;
 struct place;
 
-#define THREADS_BITS	6
-
-/* A thread in which samples were taken. */
-struct known_thread {
-	struct machine *machine;
-	u32 pid, tid;
-	u32 change;
-	bool is_filtered;
-	u64 number;
-};
-
 struct fn_session {
 	struct perf_tool tool;
 	struct perf_data data;
 	struct perf_session *session;
 	const struct fn_options *options;
 	const char *name;
-	struct fn_table *table;		/* of all, or with spans, of the current one: */
-	struct fn_table span;
+	struct fn_table *all, span;
+	struct fn_table *table;		/* what observations are added to: one of both */
 	struct fn_rows *rows;
 	struct fn_streams *streams;
 	struct fn_chains *chains;	/* with --children */
@@ -46,7 +35,6 @@ struct fn_session {
 	char *cpu;
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;
-	struct known_thread threads[1 << THREADS_BITS];
 	u32 nr_changes;			/* of threads and maps, from 1 */
 	bool has_set, has_aux, has_event, wants_sites;
 	bool is_newer;			/* it has what only a newer perf knows */
@@ -66,7 +54,7 @@ struct fn_session {
 
 /* Adds an event with its whole group, when its first sample comes. */
 int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
-			   const union perf_event *event, const struct perf_sample *sample);
+			   const struct perf_sample *sample);
 /* The groups of a recording without samples are known from its header. */
 int fn_session__add_idle_events(struct fn_session *session);
 bool fn_session__takes(struct fn_session *session, struct evsel *evsel);	/* its samples */

@@ -331,7 +331,7 @@ static struct fn_set *make_set(struct fn_session *session, const struct fn_sourc
 			.name = own->name, .is_precise = is_precise, .scale = 1,
 		};
 	}
-	return fn_table__findnew_set(fn_session__table(session), source, &group, events, nr_events);
+	return fn_table__findnew_set(session->table, source, &group, events, nr_events);
 }
 
 /* Returns the largest change of an interval by jitter. */
@@ -508,14 +508,13 @@ int fn_session__refuse_late(struct fn_session *session, struct evsel *evsel)
  * describes the groups. Without a sample, only the header is known.
  */
 static int group_by_ids(struct fn_session *session, struct evsel *evsel,
-			const union perf_event *event, const struct perf_sample *sample)
+			const struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
 	struct evsel *leader = NULL, *last = NULL, *member, *pos;
 	struct sample_read_value *v;
 
-	if (!event || !fn_evsel__has_counts(evsel) || !(read_format & PERF_FORMAT_GROUP) ||
-	    !fn_sample__has_values(event, sample, read_format))
+	if (!sample || !fn_evsel__has_counts(evsel) || !(read_format & PERF_FORMAT_GROUP))
 		return 0;
 	v = sample->read.group.values;
 	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
@@ -546,9 +545,9 @@ static int group_by_ids(struct fn_session *session, struct evsel *evsel,
  * that are alone are one group, as if their counters always ran.
  */
 int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
-			   const union perf_event *event, const struct perf_sample *sample)
+			   const struct perf_sample *sample)
 {
-	int err = group_by_ids(session, evsel, event, sample);
+	int err = group_by_ids(session, evsel, sample);
 	struct evlist *evlist = session->session->evlist;
 	struct evsel *leader, *sampler_evsel, *pos;
 	struct fn_sampler *sampler;
@@ -597,7 +596,7 @@ int fn_session__add_idle_events(struct fn_session *session)
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		if (!err && !evsel->priv && fn_session__takes(session, evsel) &&
 		    !is_synthesized(evsel))
-			err = fn_session__add_events(session, evsel, NULL, NULL);
+			err = fn_session__add_events(session, evsel, NULL);
 	}
 	return err;
 }

@@ -100,18 +100,14 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 {
 	const unsigned int nr = sampler ? sampler->nr : 1;
 	const unsigned int nr_events = sampler ? sampler->set->nr_events : 0;
-	struct fn_stream *stream = zalloc(sizeof(*stream) + nr +
-					  (5 * nr + nr_events) * sizeof(u64));
+	struct fn_stream *stream = zalloc(sizeof(*stream) + nr * sizeof(struct fn_member) +
+					  2 * nr_events * sizeof(double));
 
 	if (!stream)
 		return NULL;
-	stream->ids = (u64 *)(stream + 1);
-	stream->last = stream->ids + nr;
-	stream->counted = stream->last + nr;
-	stream->before = stream->counted + nr;
-	stream->counts = (double *)(stream->before + nr);
-	stream->sums = stream->counts + nr;
-	stream->places = (u8 *)(stream->sums + nr_events);
+	stream->members = (struct fn_member *)(stream + 1);
+	stream->counts = (double *)(stream->members + nr);
+	stream->sums = stream->counts + nr_events;
 	stream->id = id;
 	stream->thread = thread;
 	stream->owner = owner;
@@ -137,19 +133,8 @@ static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_sa
 	return *recent;
 }
 
-bool fn_sample__has_values(const union perf_event *event, const struct perf_sample *sample,
-			   u64 read_format)
-{
-	const size_t begin = (size_t)sample->read.group.values - (size_t)event;
-	const u64 nr = sample->read.group.nr;
-
-	return begin <= event->header.size && nr <= event->header.size &&
-	       begin + nr * sample_read_value_size(read_format) <= event->header.size;
-}
-
 /* Returns the id of the sampler, though another member may sample; 0 if it has no value. */
-static u64 find_sampler_id(struct evlist *evlist, const union perf_event *event,
-			   const struct fn_sample *sample)
+static u64 find_sampler_id(struct evlist *evlist, const struct fn_sample *sample)
 {
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
 	const struct fn_sampler *sampler = sample->own->sampler;
@@ -159,8 +144,6 @@ static u64 find_sampler_id(struct evlist *evlist, const union perf_event *event,
 	    (sampler->evsel == sample->evsel &&
 	     attr->sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID)))
 		return sample->sample->id;
-	if (!fn_sample__has_values(event, sample->sample, attr->read_format))
-		return 0;
 	sample_read_group__for_each(v, sample->sample->read.group.nr, attr->read_format) {
 		if (evlist__id2evsel_strict(evlist, v->id) == sampler->evsel)
 			return v->id;
@@ -168,59 +151,63 @@ static u64 find_sampler_id(struct evlist *evlist, const union perf_event *event,
 	return 0;
 }
 
-/* Returns the number of a member, -ENOENT if the id is of no event of the group, or -ESRCH. */
-static int find_member(struct fn_stream *stream, struct evlist *evlist, u64 id)
+/* Returns a member, NULL if the id is of no event of the group, or an error. */
+static struct fn_member *find_member(struct fn_stream *stream, struct evlist *evlist, u64 id)
 {
 	struct evsel *evsel = evlist__id2evsel_strict(evlist, id);
 	const struct fn_evsel *own = evsel ? evsel->priv : NULL;
+	struct fn_member *member;
 
 	if (!evsel)
-		return -ENOENT;
+		return NULL;
 	if (evsel->core.leader != stream->sampler->evsel->core.leader)
-		return -ESRCH;
+		return ERR_PTR(-ESRCH);
 	if (!own || !own->sampler)
-		return -ENOENT;
+		return NULL;
 	if (own->sampler != stream->sampler)
-		return -ESRCH;
-	if (stream->ids[own->member] == id)
-		return own->member;
-	stream->ids[own->member] = id;
-	stream->last[own->member] = 0;
-	return own->member;
+		return ERR_PTR(-ESRCH);
+	member = &stream->members[own->member];
+	if (member->id != id)
+		member->last = 0;
+	member->id = id;
+	return member;
 }
 
 /* Sets what each member has counted; others stay as after the last sample. */
-static int read_values(struct fn_stream *stream, struct evlist *evlist, u64 read_format,
-		       struct perf_sample *sample)
+static int read_values(struct fn_stream *stream, struct evlist *evlist,
+		       const struct fn_sample *sample)
 {
-	struct sample_read_value *v = sample->read.group.values;
-	const unsigned int nr = stream->sampler->nr;
-	unsigned int member = 0;
+	const u64 read_format = sample->evsel->core.attr.read_format;
+	struct sample_read_value *v = sample->sample->read.group.values;
+	const struct fn_member *end = stream->members + stream->sampler->nr;
+	struct fn_member *member = stream->members;
 
-	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+	sample_read_group__for_each(v, sample->sample->read.group.nr, read_format) {
 		/* Most samples have all events, in their order. */
-		if (member >= nr || !v->id || stream->ids[member] != v->id) {
-			int found = find_member(stream, evlist, v->id);
+		if (member == end || !v->id || member->id != v->id) {
+			struct fn_member *found = find_member(stream, evlist, v->id);
 
-			if (found == -ENOENT)
+			if (!found)
 				continue;
 			/* The sampler's own value is the first one. */
-			if (found < 0)
-				return stream->ids[0] == stream->id ? found : -EINVAL;
+			if (IS_ERR(found))
+				return stream->members->id == stream->id ? PTR_ERR(found) : -EINVAL;
 			member = found;
 		}
-		stream->counted[member++] = v->value;
+		/* What was counted outside of the spans of time is not to be sampled. */
+		if (sample->is_outside)
+			member->before += v->value - member->counted;
+		member->counted = v->value;
+		member++;
 	}
-	return 0;
+	return stream->members->id == stream->id ? 0 : -EINVAL;
 }
 
-/* The recording of a process that runs may be one of several files. */
-static void note_first(struct fn_stream *stream, const struct fn_sample *sample)
+/* What was counted up to now is not to be sampled. */
+static void forget_counted(struct fn_stream *stream)
 {
-	const u64 counted = stream->counted[sample->own->member], period = sample->sample->period;
-
-	if (counted / 2 > period && counted - period > MOST_BEFORE_SAMPLE)
-		memcpy(stream->before, stream->counted, stream->sampler->nr * sizeof(u64));
+	for (unsigned int i = 0; i < stream->sampler->nr; i++)
+		stream->members[i].before = stream->members[i].counted;
 }
 
 /*
@@ -243,13 +230,14 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
 	long throttle;
 
 	for (unsigned int i = 0; i < stream->sampler->nr; i++) {
-		if (!hashmap__find(streams->throttles, stream->ids[i], &throttle))
+		const u64 id = stream->members[i].id;
+
+		if (!hashmap__find(streams->throttles, id, &throttle))
 			continue;
 		if ((u64)throttle >> 24 >= stream->seen)
 			found = true;
-		else if (i && throttle & 1 && stream->counts[i])
-			hashmap__update(streams->throttles, stream->ids[i], throttle & ~1, NULL,
-					NULL);
+		else if (i && throttle & 1 && stream->counts[stream->sampler->slots[i]])
+			hashmap__update(streams->throttles, id, throttle & ~1, NULL, NULL);
 		else if (i && throttle & 1)
 			found = true;
 	}
@@ -262,17 +250,23 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
  */
 static bool count_interval(struct fn_stream *stream)
 {
-	const unsigned int nr = stream->sampler->nr;
-	const u64 *values = stream->counted;
-	bool grows = values[0] > stream->last[0];
+	const struct fn_sampler *sampler = stream->sampler;
+	struct fn_member *members = stream->members;
+	const s64 length = members->counted - members->last;
+	bool grows = length > 0;
 
-	for (unsigned int i = 0; i < nr; i++) {
-		grows &= values[i] >= stream->last[i];
-		stream->counts[i] = values[i] - stream->last[i];
+	stream->length = length;
+	for (unsigned int i = 0; i < sampler->set->nr_events; i++)
+		stream->counts[i] = 0;
+	for (unsigned int i = 0; i < sampler->nr; i++) {
+		const s64 count = members[i].counted - members[i].last;
+
+		grows &= count >= 0;
+		stream->counts[sampler->slots[i]] += count;
 	}
-	for (unsigned int i = 0; grows && i < nr; i++)
-		stream->last[i] = values[i];
-	if (values[0] < stream->last[0])
+	for (unsigned int i = 0; grows && i < sampler->nr; i++)
+		members[i].last = members[i].counted;
+	if (length < 0)
 		stream->burst = NULL;
 	return grows;
 }
@@ -280,40 +274,34 @@ static bool count_interval(struct fn_stream *stream)
 static int read_one(struct fn_stream *stream, struct fn_sample *sample)
 {
 	const struct sample_read_value *v = &sample->sample->read.one;
-	const unsigned int member = sample->own->member;
+	const struct fn_sampler *sampler = stream->sampler;
+	const unsigned int i = sample->own->member;
+	struct fn_member *member = &stream->members[i];
+	const u64 count = v->value - member->last;
 
 	if (sample->evsel->core.attr.read_format & PERF_FORMAT_ID && v->id != stream->id)
 		return -EINVAL;
-	memset(stream->counts, 0, stream->sampler->nr * sizeof(*stream->counts));
-	sample->ends_interval = v->value > stream->last[member];
-	stream->counts[member] = v->value - stream->last[member];
-	stream->last[member] = v->value;
+	memset(stream->counts, 0, sampler->set->nr_events * sizeof(*stream->counts));
+	sample->ends_interval = v->value > member->last;
+	stream->counts[sampler->slots[i]] = count;
+	stream->length = i ? 0 : count;
+	member->last = v->value;
 	return 0;
 }
 
-static int read_group(struct fn_stream *stream, struct evlist *evlist,
-		      const union perf_event *event, struct fn_sample *sample)
+static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn_sample *sample)
 {
-	const u64 read_format = sample->evsel->core.attr.read_format;
-	const bool is_first = !stream->counted[sample->own->member];
-	const size_t size = stream->sampler->nr * sizeof(u64);
-	u64 counted[FN_MOST_EVENTS];
+	const struct fn_member *own = &stream->members[sample->own->member];
+	const u64 period = sample->sample->period;
+	const bool is_first = !own->counted;
 	int err;
 
-	if (!fn_sample__has_values(event, sample->sample, read_format))
-		return -EINVAL;
-	if (sample->is_outside)
-		memcpy(counted, stream->counted, size);
-	err = read_values(stream, evlist, read_format, sample->sample);
+	err = read_values(stream, evlist, sample);
 	if (err)
 		return err;
-	/* What was counted outside of the spans of time is not to be sampled. */
-	for (unsigned int i = 0; sample->is_outside && i < stream->sampler->nr; i++)
-		stream->before[i] += stream->counted[i] - counted[i];
-	if (stream->ids[0] != stream->id)
-		return -EINVAL;
-	if (is_first)
-		note_first(stream, sample);
+	/* The recording of a process that runs may be one of several files. */
+	if (is_first && own->counted / 2 > period && own->counted - period > MOST_BEFORE_SAMPLE)
+		forget_counted(stream);
 	if (sample->evsel != stream->sampler->evsel && stream->sampler->alternates) {
 		stream->is_interrupted = true;
 		return 0;
@@ -334,32 +322,31 @@ static void add_times(struct fn_stream *stream, u64 enabled, u64 running, double
 	stream->times[1] = running;
 }
 
-int fn_streams__read(struct fn_streams *streams, struct evlist *evlist,
-		     const union perf_event *event, struct fn_sample *sample)
+int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct fn_sample *sample)
 {
 	struct fn_sampler *sampler = sample->own->sampler;
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
 	const bool inherits = (sampler ? sampler->evsel : sample->evsel)->core.attr.inherit;
 	const struct sample_read *read = &sample->sample->read;
 	struct fn_stream *stream;
-	u8 *place;
+	struct fn_member *own;
 	int err;
 
 	stream = findnew_stream(streams, sampler, sampler ?: (const void *)sample->evsel,
-				sampler ? find_sampler_id(evlist, event, sample) :
+				sampler ? find_sampler_id(evlist, sample) :
 					  sample->sample->id,
 				inherits ? sample->thread : 0);
 	if (!stream)
 		return -ENOMEM;
 	sample->stream = stream;
-	place = &stream->places[sampler ? sample->own->member : 0];
-	sample->place = *place;
-	*place += *place < 2;
+	own = &stream->members[sampler ? sample->own->member : 0];
+	sample->place = own->nr_samples;
+	own->nr_samples += own->nr_samples < 2;
 	if (!sampler)
 		return 0;
 	if ((attr->read_format & TIMES) == TIMES)
 		add_times(stream, read->time_enabled, read->time_running, sampler->times);
-	err = attr->read_format & PERF_FORMAT_GROUP ? read_group(stream, evlist, event, sample) :
+	err = attr->read_format & PERF_FORMAT_GROUP ? read_group(stream, evlist, sample) :
 						      read_one(stream, sample);
 	/* Members may have counted while the leader was throttled. */
 	sample->is_broken = stream->seen <= streams->lost ||
@@ -435,7 +422,7 @@ static int restart_count(void *data __maybe_unused, struct fn_stream *stream)
 	struct fn_sampler *sampler = stream->sampler;
 
 	if (sampler) {
-		memcpy(stream->before, stream->counted, sampler->nr * sizeof(u64));
+		forget_counted(stream);
 		memset(sampler->counted, 0, sampler->nr * sizeof(*sampler->counted));
 	}
 	return 0;
@@ -451,7 +438,7 @@ static int count_stream(void *data __maybe_unused, struct fn_stream *stream)
 	struct fn_sampler *sampler = stream->sampler;
 
 	for (unsigned int i = 0; sampler && i < sampler->nr; i++)
-		sampler->counted[i] += stream->counted[i] - stream->before[i];
+		sampler->counted[i] += stream->members[i].counted - stream->members[i].before;
 	return 0;
 }
 

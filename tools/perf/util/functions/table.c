@@ -298,8 +298,8 @@ struct fn_row *fn_table__new_row(struct fn_table *table, const char *symbol, con
 	return row;
 }
 
-static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *row,
-					 const struct fn_set *set)
+struct fn_sums *fn_row__new_sums(struct fn_table *table, struct fn_row *row,
+				 const struct fn_set *set)
 {
 	const unsigned int nr = max(row->nr_sums, set->index + 1);
 	struct fn_sums **all = row->sums;
@@ -319,27 +319,6 @@ static noinline struct fn_sums *new_sums(struct fn_table *table, struct fn_row *
 	}
 	all[set->index] = zalloc(sums_size(set));
 	return all[set->index];
-}
-
-struct fn_sums *fn_row__findnew_sums(struct fn_table *table, struct fn_row *row,
-				     const struct fn_set *set)
-{
-	return fn_row__sums(row, set) ?: new_sums(table, row, set);
-}
-
-void fn_sums__observe(const struct fn_set *set, struct fn_sums *sums, const double *counts,
-		      double number)
-{
-	const unsigned int nr = set->nr_events;
-	double *product = sums->values + nr;
-
-	sums->number += number;
-	sums->independent++;
-	for (unsigned int i = 0; i < nr; i++) {
-		sums->values[i] += counts[i];
-		for (unsigned int j = i; j < nr; j++)
-			*product++ += counts[i] * counts[j];
-	}
 }
 
 int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,

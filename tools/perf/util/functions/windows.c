@@ -41,18 +41,16 @@ static int flush(void *data, struct fn_stream *stream)
 
 int fn_windows__end_bursts(struct fn_session *session)
 {
-	return fn_streams__for_each(session->streams, flush, fn_session__table(session));
+	return fn_streams__for_each(session->streams, flush, session->table);
 }
 
-/* Adds a window in a row, or NULL: one in none, which ends a burst. */
-static int add_window(struct fn_table *table, struct fn_stream *stream, struct fn_row *row,
-		      const double *counts)
+static int add_window(struct fn_table *table, struct fn_stream *stream, struct fn_row *row)
 {
-	const bool goes_on = row && row == stream->burst && stream->sampler->alternates;
+	const bool goes_on = row == stream->burst && stream->sampler->alternates;
 	int err = goes_on ? 0 : flush(table, stream);
 
 	for (unsigned int i = 0; i < stream->sampler->set->nr_events; i++)
-		stream->sums[i] = counts[i] + (goes_on ? stream->sums[i] : 0);
+		stream->sums[i] = stream->counts[i] + (goes_on ? stream->sums[i] : 0);
 	stream->windows = 1 + (goes_on ? stream->windows : 0);
 	stream->burst = row;
 	return err;
@@ -72,11 +70,11 @@ static int add_end(struct fn_table *table, const struct fn_set *set, struct fn_r
 }
 
 static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct fn_sample *sample,
-		      bool is_same, const double *counts)
+		      bool is_same)
 {
 	struct fn_row *begin = is_same ? stream->last_row : NULL;
 	const bool is_matched = begin == sample->row && !sample->is_nowhere && !sample->is_filtered;
-	int err = add_window(table, stream, is_matched ? sample->row : NULL, counts);
+	int err = is_matched ? add_window(table, stream, sample->row) : flush(table, stream);
 
 	if (!err && begin && !stream->last_filtered)
 		err = add_end(table, stream->sampler->set, begin, /*begins=*/true);
@@ -101,7 +99,7 @@ static void note_late(struct fn_stream *stream, const struct fn_sample *sample, 
 		return;
 	if (stream->late >= period)
 		stream->late = 0;
-	stream->late += stream->counts[0] - period;
+	stream->late += stream->length - period;
 	if (!is_window || sample->is_outside || stream->late < 0)
 		return;
 	set->late += stream->late;
@@ -110,30 +108,24 @@ static void note_late(struct fn_stream *stream, const struct fn_sample *sample, 
 
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
-	struct fn_table *table = fn_session__table(session);
+	struct fn_table *table = session->table;
 	struct fn_stream *stream = sample->stream;
 	const struct fn_sampler *sampler = stream->sampler;
 	/* The interval of the first sample is unknown. */
 	const bool is_window = stream->seen &&
-			       (!sampler->alternates || stream->counts[0] < sampler->limit);
+			       (!sampler->alternates || stream->length < sampler->limit);
 	const bool counts_here = is_window && !stream->is_interrupted && !sample->is_outside;
 	const bool is_same = !sample->is_broken && stream->last_thread == sample->thread;
-	double counts[FN_MOST_EVENTS];
 	int err;
 
 	if (sampler->alternates)
 		note_late(stream, sample, is_window);
-	for (unsigned int i = 0; i < sampler->nr; i++)
-		counts[sampler->slots[i]] = 0;
-	for (unsigned int i = 0; i < sampler->nr; i++)
-		counts[sampler->slots[i]] += stream->counts[i];
-	err = counts_here ? add_to_row(table, stream, sample, is_same, counts) :
-			    add_window(table, stream, NULL, counts);
+	err = counts_here ? add_to_row(table, stream, sample, is_same) : flush(table, stream);
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
 	    (!is_window || counts_here))
 		fn_sums__observe(sampler->set, is_window ? sampler->set->windows :
-				 sampler->set->longs, counts, 1);
+				 sampler->set->longs, stream->counts, 1);
 	stream->last_row = sample->is_nowhere ? NULL : sample->row;
 	stream->last_filtered = sample->is_filtered;
 	stream->last_thread = sample->thread;
@@ -146,7 +138,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
  */
 void fn_windows__stretch(struct fn_session *session)
 {
-	struct fn_table *table = fn_session__table(session);
+	struct fn_table *table = session->table;
 	struct evsel *evsel;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
