@@ -388,8 +388,8 @@ struct fn_evsel {
 /* A member of a group in a stream. */
 struct fn_member {
 	u64 id;				/* 0: none yet */
-	u64 last;			/* value in the last sample of the sampler */
 	u64 counted, before;		/* up to the last sample of all, and before the recording */
+	unsigned int slot;		/* of fn_stream.counts */
 	unsigned int nr_samples;	/* of itself so far, up to 2 */
 };
 
@@ -401,7 +401,8 @@ struct fn_stream {
 	struct fn_sampler *sampler;	/* NULL: no counts */
 	u64 times[2];			/* enabled and running, at the last sample of all */
 	struct fn_member *members;	/* of the sampler; without one, the event itself */
-	double *counts;			/* by event of the set, since the sampler's last sample */
+	double *counts;			/* by event of the set, since the last interval */
+	unsigned int nr_counts;
 	double length;			/* what the sampler has counted since then */
 	u64 seen;			/* the last sample of the sampler, among all; 0: none */
 	bool is_interrupted;		/* another event has sampled since then */

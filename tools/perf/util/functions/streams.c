@@ -99,15 +99,18 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 				    const void *owner, u64 id, u64 thread)
 {
 	const unsigned int nr = sampler ? sampler->nr : 1;
-	const unsigned int nr_events = sampler ? sampler->set->nr_events : 0;
+	const unsigned int nr_counts = sampler ? sampler->set->nr_events : 0;
 	struct fn_stream *stream = zalloc(sizeof(*stream) + nr * sizeof(struct fn_member) +
-					  2 * nr_events * sizeof(double));
+					  2 * nr_counts * sizeof(double));
 
 	if (!stream)
 		return NULL;
 	stream->members = (struct fn_member *)(stream + 1);
 	stream->counts = (double *)(stream->members + nr);
-	stream->sums = stream->counts + nr_events;
+	stream->nr_counts = nr_counts;
+	stream->sums = stream->counts + nr_counts;
+	for (unsigned int i = 0; sampler && i < nr; i++)
+		stream->members[i].slot = sampler->slots[i];
 	stream->id = id;
 	stream->thread = thread;
 	stream->owner = owner;
@@ -168,12 +171,12 @@ static struct fn_member *find_member(struct fn_stream *stream, struct evlist *ev
 		return ERR_PTR(-ESRCH);
 	member = &stream->members[own->member];
 	if (member->id != id)
-		member->last = 0;
+		member->counted = 0;
 	member->id = id;
 	return member;
 }
 
-/* Sets what each member has counted; others stay as after the last sample. */
+/* Adds what each member has counted since the last sample. */
 static int read_values(struct fn_stream *stream, struct evlist *evlist,
 		       const struct fn_sample *sample)
 {
@@ -181,6 +184,7 @@ static int read_values(struct fn_stream *stream, struct evlist *evlist,
 	struct sample_read_value *v = sample->sample->read.group.values;
 	const struct fn_member *end = stream->members + stream->sampler->nr;
 	struct fn_member *member = stream->members;
+	const u64 before = member->counted;
 
 	sample_read_group__for_each(v, sample->sample->read.group.nr, read_format) {
 		/* Most samples have all events, in their order. */
@@ -197,9 +201,11 @@ static int read_values(struct fn_stream *stream, struct evlist *evlist,
 		/* What was counted outside of the spans of time is not to be sampled. */
 		if (sample->is_outside)
 			member->before += v->value - member->counted;
+		stream->counts[member->slot] += (s64)(v->value - member->counted);
 		member->counted = v->value;
 		member++;
 	}
+	stream->length += (s64)(stream->members->counted - before);
 	return stream->members->id == stream->id ? 0 : -EINVAL;
 }
 
@@ -236,7 +242,7 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
 			continue;
 		if ((u64)throttle >> 24 >= stream->seen)
 			found = true;
-		else if (i && throttle & 1 && stream->counts[stream->sampler->slots[i]])
+		else if (i && throttle & 1 && stream->counts[stream->members[i].slot])
 			hashmap__update(streams->throttles, id, throttle & ~1, NULL, NULL);
 		else if (i && throttle & 1)
 			found = true;
@@ -244,49 +250,36 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
 	return found;
 }
 
-/*
- * Sets the counts since the last sample. Returns false if the sampler has counted nothing, or if
- * time has gone back: the values of a thread only grow, so the last interval has others in it.
- */
-static bool count_interval(struct fn_stream *stream)
-{
-	const struct fn_sampler *sampler = stream->sampler;
-	struct fn_member *members = stream->members;
-	const s64 length = members->counted - members->last;
-	bool grows = length > 0;
-
-	stream->length = length;
-	for (unsigned int i = 0; i < sampler->set->nr_events; i++)
-		stream->counts[i] = 0;
-	for (unsigned int i = 0; i < sampler->nr; i++) {
-		const s64 count = members[i].counted - members[i].last;
-
-		grows &= count >= 0;
-		stream->counts[sampler->slots[i]] += count;
-	}
-	for (unsigned int i = 0; grows && i < sampler->nr; i++)
-		members[i].last = members[i].counted;
-	if (length < 0)
-		stream->burst = NULL;
-	return grows;
-}
-
 static int read_one(struct fn_stream *stream, struct fn_sample *sample)
 {
 	const struct sample_read_value *v = &sample->sample->read.one;
-	const struct fn_sampler *sampler = stream->sampler;
-	const unsigned int i = sample->own->member;
-	struct fn_member *member = &stream->members[i];
-	const u64 count = v->value - member->last;
+	struct fn_member *member = &stream->members[sample->own->member];
 
 	if (sample->evsel->core.attr.read_format & PERF_FORMAT_ID && v->id != stream->id)
 		return -EINVAL;
-	memset(stream->counts, 0, sampler->set->nr_events * sizeof(*stream->counts));
-	sample->ends_interval = v->value > member->last;
-	stream->counts[sampler->slots[i]] = count;
-	stream->length = i ? 0 : count;
-	member->last = v->value;
+	memset(stream->counts, 0, stream->nr_counts * sizeof(*stream->counts));
+	sample->ends_interval = v->value > member->counted;
+	stream->counts[member->slot] = v->value - member->counted;
+	stream->length = member == stream->members ? stream->counts[member->slot] : 0;
+	/* A group tells all that was counted, and this does not. */
+	member->counted = v->value;
+	member->before = v->value;
 	return 0;
+}
+
+/*
+ * The values of a thread only grow. If one does not, time has gone back: the interval then ends
+ * with a later sample.
+ */
+static bool has_grown(struct fn_stream *stream)
+{
+	bool grows = stream->length > 0;
+
+	for (unsigned int i = 0; i < stream->nr_counts; i++)
+		grows &= stream->counts[i] >= 0;
+	if (stream->length < 0)
+		stream->burst = NULL;
+	return grows;
 }
 
 static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn_sample *sample)
@@ -294,19 +287,17 @@ static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn
 	const struct fn_member *own = &stream->members[sample->own->member];
 	const u64 period = sample->sample->period;
 	const bool is_first = !own->counted;
-	int err;
+	int err = read_values(stream, evlist, sample);
 
-	err = read_values(stream, evlist, sample);
 	if (err)
 		return err;
 	/* The recording of a process that runs may be one of several files. */
 	if (is_first && own->counted / 2 > period && own->counted - period > MOST_BEFORE_SAMPLE)
 		forget_counted(stream);
-	if (sample->evsel != stream->sampler->evsel && stream->sampler->alternates) {
+	if (sample->evsel != stream->sampler->evsel && stream->sampler->alternates)
 		stream->is_interrupted = true;
-		return 0;
-	}
-	sample->ends_interval = count_interval(stream);
+	else
+		sample->ends_interval = has_grown(stream);
 	return 0;
 }
 
@@ -358,6 +349,9 @@ void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream)
 {
 	stream->seen = ++streams->now;
 	stream->is_interrupted = false;
+	stream->length = 0;
+	for (unsigned int i = 0; i < stream->nr_counts; i++)
+		stream->counts[i] = 0;
 }
 
 /* This affects all threads of the group, because the record may name another thread. */

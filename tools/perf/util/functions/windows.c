@@ -49,23 +49,27 @@ static int add_window(struct fn_table *table, struct fn_stream *stream, struct f
 	const bool goes_on = row == stream->burst && stream->sampler->alternates;
 	int err = goes_on ? 0 : flush(table, stream);
 
-	for (unsigned int i = 0; i < stream->sampler->set->nr_events; i++)
+	for (unsigned int i = 0; i < stream->nr_counts; i++)
 		stream->sums[i] = stream->counts[i] + (goes_on ? stream->sums[i] : 0);
 	stream->windows = 1 + (goes_on ? stream->windows : 0);
 	stream->burst = row;
 	return err;
 }
 
-/* Counts a window that begins or ends in a row. */
-static int add_end(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
-		   bool begins)
+/* Counts where a window begins and ends; NULL: nobody wants to see it. */
+static int add_ends(struct fn_table *table, const struct fn_set *set, struct fn_row *begin,
+		    struct fn_row *end)
 {
-	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
+	struct fn_sums *first = begin ? fn_row__findnew_sums(table, begin, set) : NULL;
+	struct fn_sums *last = end == begin ? first :
+			       end ? fn_row__findnew_sums(table, end, set) : NULL;
 
-	if (!sums)
+	if ((begin && !first) || (end && !last))
 		return -ENOMEM;
-	sums->begun += begins;
-	sums->ended += !begins;
+	if (first)
+		first->begun++;
+	if (last)
+		last->ended++;
 	return 0;
 }
 
@@ -76,11 +80,8 @@ static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct f
 	const bool is_matched = begin == sample->row && !sample->is_nowhere && !sample->is_filtered;
 	int err = is_matched ? add_window(table, stream, sample->row) : flush(table, stream);
 
-	if (!err && begin && !stream->last_filtered)
-		err = add_end(table, stream->sampler->set, begin, /*begins=*/true);
-	if (!err && !sample->is_filtered)
-		err = add_end(table, stream->sampler->set, sample->row, /*begins=*/false);
-	return err;
+	return err ?: add_ends(table, stream->sampler->set, stream->last_filtered ? NULL : begin,
+			       sample->is_filtered ? NULL : sample->row);
 }
 
 /*
