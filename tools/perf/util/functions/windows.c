@@ -44,14 +44,22 @@ int fn_windows__end_bursts(struct fn_session *session)
 	return fn_streams__for_each(session->streams, flush, session->table);
 }
 
+/* Begins a burst in a row, or goes on with it. */
 static int add_window(struct fn_table *table, struct fn_stream *stream, struct fn_row *row)
 {
-	const bool goes_on = row == stream->burst && stream->sampler->alternates;
-	int err = goes_on ? 0 : flush(table, stream);
+	double *counts = stream->counts;
+	int err;
 
-	for (unsigned int i = 0; i < stream->nr_counts; i++)
-		stream->sums[i] = stream->counts[i] + (goes_on ? stream->sums[i] : 0);
-	stream->windows = 1 + (goes_on ? stream->windows : 0);
+	if (row == stream->burst && stream->sampler->alternates) {
+		for (unsigned int i = 0; i < stream->nr_counts; i++)
+			stream->sums[i] += counts[i];
+		stream->windows++;
+		return 0;
+	}
+	err = flush(table, stream);
+	stream->counts = stream->sums;
+	stream->sums = counts;
+	stream->windows = 1;
 	stream->burst = row;
 	return err;
 }
@@ -107,6 +115,21 @@ static void note_late(struct fn_stream *stream, const struct fn_sample *sample, 
 	set->nr_late++;
 }
 
+/* Of long intervals, nobody asks how much they vary. */
+static void add_to_all(struct fn_stream *stream, bool is_window)
+{
+	struct fn_set *set = stream->sampler->set;
+
+	if (is_window) {
+		fn_sums__observe(set, set->windows, stream->counts, 1);
+		return;
+	}
+	set->longs->number++;
+	set->longs->independent++;
+	for (unsigned int i = 0; i < stream->nr_counts; i++)
+		set->longs->values[i] += stream->counts[i];
+}
+
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_table *table = session->table;
@@ -121,12 +144,11 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 
 	if (sampler->alternates)
 		note_late(stream, sample, is_window);
-	err = counts_here ? add_to_row(table, stream, sample, is_same) : flush(table, stream);
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
 	    (!is_window || counts_here))
-		fn_sums__observe(sampler->set, is_window ? sampler->set->windows :
-				 sampler->set->longs, stream->counts, 1);
+		add_to_all(stream, is_window);
+	err = counts_here ? add_to_row(table, stream, sample, is_same) : flush(table, stream);
 	stream->last_row = sample->is_nowhere ? NULL : sample->row;
 	stream->last_filtered = sample->is_filtered;
 	stream->last_thread = sample->thread;
