@@ -106,10 +106,11 @@ class Browser(unittest.TestCase):
         self.assertIn("throttled 1 times", told)
         expected = self.plain(re.findall("^perf functions: (.*)", told, re.M))
         with browser("-i", lossy) as terminal:
-            for columns in 110, 60:
-                terminal.resize(30, columns)
-                terminal.wait(lambda: expected in self.plain(terminal.lines()))
-                self.assertRegex(terminal.lines()[0], "^Metrics of 2 functions$")
+            terminal.wait(lambda: expected in self.plain(terminal.lines()))
+            # the same size again would not be told
+            terminal.resize(30, 60)
+            terminal.wait(lambda: expected in self.plain(terminal.lines()))
+            self.assertRegex(terminal.lines()[0], "^Metrics of 2 functions$")
             terminal.press("x")
             terminal.until(r"\A(?![\s\S]*Press any key)")
             terminal.press("n")
