@@ -5,6 +5,7 @@ perf script is a second reader of the sums. A simulated program, whose counts ar
 tells whether shares, rates and intervals are true.
 """
 
+import bisect
 import itertools
 import math
 import random
@@ -333,6 +334,34 @@ class Truth(Sums):
             self.assertNotIn("CM/KI", row["weak"])
             self.assertTrue(low < 1000 * (1 + often[row["symbol"]]) / 32 < high, row)
             self.assertTrue(often[row["symbol"]] or high < 1.3 * low, row)
+
+    def test_all_late(self):
+        """All samples are late by about two calls, and nothing tells how late."""
+        rng, late, calls, length = random.Random(4), 30, 4000, 16
+        true = {f"f{number}": 0.8 + number / 10 for number in range(6)}
+        library = code.build(DATA / "late.s", code.assembly(*true))
+        at = {name: 0x10000000 + place for name, place in code.addresses(library).items()}
+        recording = Recording(
+            [
+                [pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 40, sample_type=KINDS)]
+                for name in ("cycles", "instructions")
+            ]
+        )
+        recording.map(library, 0x10000000)
+        order = rng.choices(list(true), k=calls)
+        begins = [0.0, *itertools.accumulate(length * true[name] for name in order)]
+        times = [(0, rng.uniform(0, begins[-1] - late)) for _ in range(20000)]
+        for _ in range(round(20000 * length * calls / begins[-1])):
+            call, done = divmod(rng.randrange(length * (calls - 50)), length)
+            times.append((1, begins[call] + true[order[call]] * (done + 0.5)))
+        for group, time in times:
+            call = bisect.bisect(begins, time + late) - 1
+            done = int((time + late - begins[call]) / true[order[call]])
+            recording.sample(at[order[call]] + 2 * min(done, length - 1), 40, group=group)
+        for row in report(recording.write(DATA / "late-all.data"))["functions"]:
+            low, high = row["intervals"]["CPI"]
+            self.assertNotIn("CPI", row["weak"])
+            self.assertTrue(low < true[row["symbol"]] < high, row)
 
     def test_crumb(self):
         """The first periods of a frequency are of few events: no ground for an endless interval."""
