@@ -228,7 +228,7 @@ static void ask_for_column(struct functions_browser *browser)
 		return;
 	titles[0] = (char *)view->table->by;
 	for (unsigned int i = 0; i < view->nr_fields; i++)
-		titles[1 + i] = view->columns->columns[view->fields[i]].title;
+		titles[1 + i] = (char *)view->columns->columns[view->fields[i]].title;
 	choice = ui__popup_menu(1 + view->nr_fields, titles, NULL);
 	free(titles);
 	if (choice < 0 || (unsigned int)choice > view->nr_fields)

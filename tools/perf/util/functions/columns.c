@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <linux/kernel.h>
+#include <linux/string.h>
 
 #include "functions.h"
 
@@ -74,64 +75,48 @@ static const struct {
 	{ "%EF", "share of the emulation faults", "emulation-faults", FN_TOTAL, 100, 1 },
 };
 
-/*
- * The kernel's cache-references and cache-misses are those of another cache on the CPUs of each
- * vendor: titles and meanings of their shares, and of the rate.
- */
+/* The kernel's cache-references and cache-misses are those of another cache on each vendor's CPUs. */
 static const struct {
-	const char *share_title, *share, *rate;
-} caches[][2] = {
-	[FN_VENDOR_ARM] = {
-		{ "%L1DA", "share of the L1D accesses", NULL },
-		{ "%L1DM", "share of the L1D misses", "L1D misses per 1000 instructions" },
-	},
-	[FN_VENDOR_INTEL] = {
-		{ "%LLA", "share of the accesses to the last-level cache", NULL },
-		{ "%LLM", "share of the last-level cache misses",
-		  "last-level cache misses per 1000 instructions" },
-	},
-	[FN_VENDOR_AMD] = {
-		{ "%L2A", "share of the L2 accesses", NULL },
-		{ "%L2M", "share of the L2 misses", "L2 misses per 1000 instructions" },
-	},
+	enum fn_vendor vendor;
+	const char *column, *title, *meaning;
+} caches[] = {
+	{ FN_VENDOR_ARM, "CM/KI", "CM/KI", "L1D misses per 1000 instructions" },
+	{ FN_VENDOR_ARM, "%cache-references", "%L1DA", "share of the L1D accesses" },
+	{ FN_VENDOR_ARM, "%cache-misses", "%L1DM", "share of the L1D misses" },
+	{ FN_VENDOR_INTEL, "CM/KI", "CM/KI", "last-level cache misses per 1000 instructions" },
+	{ FN_VENDOR_INTEL, "%cache-references", "%LLA",
+	  "share of the accesses to the last-level cache" },
+	{ FN_VENDOR_INTEL, "%cache-misses", "%LLM", "share of the last-level cache misses" },
+	{ FN_VENDOR_AMD, "CM/KI", "CM/KI", "L2 misses per 1000 instructions" },
+	{ FN_VENDOR_AMD, "%cache-references", "%L2A", "share of the L2 accesses" },
+	{ FN_VENDOR_AMD, "%cache-misses", "%L2M", "share of the L2 misses" },
 };
+
+static void free_column(struct fn_column *column)
+{
+	free((char *)column->title);
+	free((char *)column->meaning);
+	free(column->values);
+}
 
 static int add_column(struct fn_columns *columns, const struct fn_column *column)
 {
-	struct fn_column *all = realloc(columns->columns, (columns->nr + 1) * sizeof(*all));
+	const size_t nr_rows = columns->table->nr_rows;
+	struct fn_column *all, own = *column;
 
-	if (!all)
+	if (nr_rows * (columns->nr + 1) > MOST_VALUES)
+		return -E2BIG;
+	all = realloc(columns->columns, (columns->nr + 1) * sizeof(*all));
+	columns->columns = all ?: columns->columns;
+	own.title = strdup(column->title);
+	own.meaning = strdup(column->meaning);
+	own.values = calloc(nr_rows + 1, sizeof(*own.values));
+	if (!all || !own.title || !own.meaning || !own.values) {
+		free_column(&own);
 		return -ENOMEM;
-	columns->columns = all;
-	all[columns->nr++] = *column;
+	}
+	all[columns->nr++] = own;
 	return 0;
-}
-
-/* Says of which cache the column of an event is. */
-static void name_cache(const struct fn_table *table, struct fn_column *column)
-{
-	const bool is_miss = !strcmp(column->event, "cache-misses");
-	/* Operations tell of the first cache, as on Arm. */
-	const enum fn_vendor vendor = column->source == &fn_operations ?
-				      FN_VENDOR_ARM : fn_table__vendor(table);
-	const char *title = NULL, *meaning = NULL;
-
-	if ((!is_miss && strcmp(column->event, "cache-references")) || vendor == FN_VENDOR_UNKNOWN)
-		return;
-	if (fn_column__is_share(column)) {
-		title = caches[vendor][is_miss].share_title;
-		meaning = caches[vendor][is_miss].share;
-	} else if (!strcmp(column->title, "CM/KI") && is_miss) {
-		meaning = caches[vendor][is_miss].rate;
-	}
-	if (title) {
-		free(column->title);
-		column->title = strdup(title);
-	}
-	if (meaning) {
-		free(column->meaning);
-		column->meaning = strdup(meaning);
-	}
 }
 
 /* Operations stand for instructions; of cycles, there are samples. */
@@ -158,23 +143,11 @@ static bool suit_operations(const struct fn_table *table, struct fn_column *colu
 	return true;
 }
 
-/* Replaces a part of a text. */
-static void replace(char **text, const char *old, const char *new)
-{
-	char *at = *text ? strstr(*text, old) : NULL, *longer;
-
-	if (!at)
-		return;
-	if (asprintf(&longer, "%.*s%s%s", (int)(at - *text), *text, new, at + strlen(old)) < 0)
-		longer = NULL;
-	free(*text);
-	*text = longer;
-}
-
 /* Makes rates per operation those per instruction, as far as these were counted beside them. */
 static void convert(const struct fn_table *table, struct fn_column *column)
 {
 	const double factor = fn_operations__per_instruction(table);
+	char *title = (char *)column->title, *at = strstr(column->meaning, "instruction");
 
 	if (strcmp(column->per, FN_OPERATIONS) && strcmp(column->per, FN_CHOSEN))
 		return;
@@ -182,39 +155,66 @@ static void convert(const struct fn_table *table, struct fn_column *column)
 		column->scale *= factor;
 		return;
 	}
-	replace(&column->title, column->per_source ? "CPI" : "/KI",
-		column->per_source ? "CPO" : "/KO");
-	replace(&column->meaning, "instruction", "operation");
-	if (column->unit && !strcmp(column->unit, "1/KI"))
+	/* CPO, or per KO */
+	title[strlen(title) - 1] = 'O';
+	if (column->unit)
 		column->unit = "1/KO";
+	if (at) {
+		const char *rest = at + strlen("instruction");
+
+		at = stpcpy(at, "operation");
+		memmove(at, rest, strlen(rest) + 1);
+	}
 }
 
-/* Adds a column if a source has what it needs: the most exact one. Takes its texts. */
-static int add_recorded(struct fn_columns *columns, struct fn_column *column)
+/* Finds the most exact source that has what a column needs. */
+static bool find_source(const struct fn_table *table, struct fn_column *column)
 {
-	int err = column->title && column->meaning ? 0 : -ENOMEM;
-
-	for (int i = 0; !err && fn_sources[i] && !column->source; i++) {
+	for (int i = 0; fn_sources[i]; i++) {
 		struct fn_column own = *column;
 
-		if (!fn_table__has_source(columns->table, fn_sources[i], NULL))
+		if (!fn_table__has_source(table, fn_sources[i], NULL))
 			continue;
-		if (fn_sources[i] == &fn_operations && suit_operations(columns->table, &own))
+		own.source = fn_sources[i];
+		if (own.source == &fn_operations ? suit_operations(table, &own) :
+						   fn_column__has_values(table, own.source, &own)) {
 			*column = own;
-		else if (fn_sources[i] != &fn_operations &&
-			 fn_column__has_values(columns->table, fn_sources[i], column))
-			column->source = fn_sources[i];
+			return true;
+		}
 	}
-	if (!err && column->source) {
-		name_cache(columns->table, column);
-		convert(columns->table, column);
-		/* On Arm, cache-misses are L1-dcache-load-misses. */
-		if (column->title && column->meaning &&
-		    fn_columns__find(columns, column->title, strlen(column->title)) < 0)
-			return add_column(columns, column);
+	return false;
+}
+
+/* Says of which cache the column of an event is. */
+static void name_cache(const struct fn_table *table, struct fn_column *column)
+{
+	/* Operations tell of the first cache, as on Arm. */
+	const enum fn_vendor vendor = column->source == &fn_operations ?
+				      FN_VENDOR_ARM : fn_table__vendor(table);
+
+	for (size_t i = 0; strstarts(column->event, "cache-") && i < ARRAY_SIZE(caches); i++) {
+		if (caches[i].vendor == vendor && !strcmp(caches[i].column, column->title)) {
+			column->title = caches[i].title;
+			column->meaning = caches[i].meaning;
+			break;
+		}
 	}
-	free(column->title);
-	free(column->meaning);
+}
+
+/* Adds a column if a source has what it needs. */
+static int add_recorded(struct fn_columns *columns, struct fn_column *column)
+{
+	int err;
+
+	if (!find_source(columns->table, column))
+		return 0;
+	name_cache(columns->table, column);
+	/* On Arm, cache-misses are L1-dcache-load-misses. */
+	if (fn_columns__find(columns, column->title, strlen(column->title)) >= 0)
+		return 0;
+	err = add_column(columns, column);
+	if (!err)
+		convert(columns->table, &columns->columns[columns->nr - 1]);
 	return err;
 }
 
@@ -272,31 +272,37 @@ static struct fn_value count_value(const struct fn_column *column, const struct 
 static int add_event_column(struct fn_columns *columns, const char *event, const char *per)
 {
 	const bool is_share = per && !strcmp(per, FN_TOTAL);
+	const char *title_format = is_share ? "%%%s" : per ? "%s/KI" : "%s";
+	const char *format = is_share ? "share of %s" :
+			     per ? "%s per 1000 instructions" : "number of %s";
 	struct fn_column column = {
 		.event = event, .per = per, .scale = is_share ? FN_PERCENT : 1000,
 		.digits = is_share ? 1 : 3, .unit = is_share ? "%" : "1/KI",
 	};
-	char *printable = function_text__printable(event);
+	char *printable = function_text__printable(event), *title = NULL, *meaning = NULL;
 	int err = printable ? 0 : -ENOMEM;
 
 	if (columns->nr >= MOST_COLUMNS)
 		err = -EOVERFLOW;
 	if (!err)
-		column.title = title_of(columns, is_share ? "%%%s" : per ? "%s/KI" : "%s",
-					printable);
-	if (!err && asprintf(&column.meaning, is_share ? "share of %s" : per ?
-			     "%s per 1000 instructions" : "number of %s", printable) < 0)
-		column.meaning = NULL;
+		title = title_of(columns, title_format, printable);
+	if (!err && (!title || asprintf(&meaning, format, printable) < 0))
+		err = -ENOMEM;
+	column.title = title;
+	column.meaning = meaning;
+	if (!err && per) {
+		err = add_recorded(columns, &column);
+	} else if (!err) {
+		column.value = count_value;
+		column.is_count = true;
+		column.digits = 0;
+		column.unit = NULL;
+		err = add_column(columns, &column);
+	}
 	free(printable);
-	if (err)
-		return err;
-	if (per)
-		return add_recorded(columns, &column);
-	column.value = count_value;
-	column.is_count = true;
-	column.digits = 0;
-	column.unit = NULL;
-	return column.title && column.meaning ? add_column(columns, &column) : -ENOMEM;
+	free(title);
+	free(meaning);
+	return err;
 }
 
 /* Whether a list of titles has one, which may have commas. */
@@ -358,23 +364,21 @@ static int add_count_columns(struct fn_columns *columns, const char *fields, con
 
 static int add_columns(struct fn_columns *columns, const char *fields, const char *sort)
 {
-	struct fn_column number = {
-		.title = strdup("#"),
-		.meaning = strdup("observations behind the least certain value"),
+	static const struct fn_column number = {
+		.title = "#", .meaning = "observations behind the least certain value",
 		.scale = 1, .is_count = true,
-	};
-	struct fn_column discarded = {
-		.meaning = strdup("windows that began elsewhere"), .scale = FN_PERCENT, .digits = 1,
-		.unit = "%", .source = &fn_windows, .value = fn_windows__discarded,
+	}, discarded = {
+		.title = "DIS", .meaning = "windows that began elsewhere", .scale = FN_PERCENT,
+		.digits = 1, .unit = "%", .source = &fn_windows, .value = fn_windows__discarded,
 		.is_count = true,
 	};
 	const struct fn_table *table = columns->table;
 	bool has_instructions = false, has_windows = false;
-	int err = number.title && number.meaning ? add_column(columns, &number) : -ENOMEM;
+	int err = add_column(columns, &number);
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(known); i++) {
 		struct fn_column column = {
-			.title = strdup(known[i].title), .meaning = strdup(known[i].meaning),
+			.title = known[i].title, .meaning = known[i].meaning,
 			.event = known[i].event, .per = known[i].per, .scale = known[i].scale,
 			.digits = known[i].digits,
 			.unit = known[i].scale == 100 ? "%" :
@@ -391,12 +395,8 @@ static int add_columns(struct fn_columns *columns, const char *fields, const cha
 	err = err ?: add_event_columns(columns, FN_TOTAL);
 	for (unsigned int i = 0; i < columns->nr; i++)
 		has_windows |= columns->columns[i].source == &fn_windows;
-	if (!err && has_windows) {
-		discarded.title = strdup("DIS");
-		err = discarded.title ? add_column(columns, &discarded) : -ENOMEM;
-	} else {
-		free(discarded.meaning);
-	}
+	if (!err && has_windows)
+		err = add_column(columns, &discarded);
 	return err ?: add_count_columns(columns, fields, sort);
 }
 
@@ -443,49 +443,30 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, c
 	memset(columns, 0, sizeof(*columns));
 	columns->table = table;
 	err = add_columns(columns, fields, sort);
-	if (err)
-		return err;
-	if (table->nr_rows * columns->nr > MOST_VALUES)
-		return -E2BIG;
-	columns->values = calloc(table->nr_rows * columns->nr + 1, sizeof(*columns->values));
-	if (!columns->values)
-		return -ENOMEM;
-	for (unsigned int i = 1; i < columns->nr; i++)
+	for (unsigned int i = 1; !err && i < columns->nr; i++)
 		fn_columns__set_values(columns, i);
-	set_numbers(columns, fields);
-	return 0;
+	if (!err)
+		set_numbers(columns, fields);
+	return err;
 }
 
 void fn_columns__exit(struct fn_columns *columns)
 {
 	for (unsigned int i = 0; i < columns->nr; i++) {
-		struct fn_column *column = &columns->columns[i];
-
-		free(column->title);
-		free(column->meaning);
-		fn_metric__delete(column->metric);
+		fn_metric__delete(columns->columns[i].metric);
+		free_column(&columns->columns[i]);
 	}
 	free(columns->columns);
-	free(columns->values);
 	memset(columns, 0, sizeof(*columns));
 }
 
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column)
 {
-	const unsigned int nr = columns->nr;
-	const size_t nr_rows = columns->table->nr_rows;
-	struct fn_value *values = calloc(nr_rows * (nr + 1) + 1, sizeof(*values));
+	int err = add_column(columns, column);
 
-	if (!values || add_column(columns, column)) {
-		free(values);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < nr_rows; i++)
-		memcpy(values + i * (nr + 1), columns->values + i * nr, nr * sizeof(*values));
-	free(columns->values);
-	columns->values = values;
-	fn_columns__set_values(columns, nr);
-	return 0;
+	if (!err)
+		fn_columns__set_values(columns, columns->nr - 1);
+	return err;
 }
 
 int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length)

@@ -580,7 +580,7 @@ struct fn_pair {
 
 /* A column: scale x event / per. A metric of -M has a value() of its own. */
 struct fn_column {
-	char *title, *meaning;
+	const char *title, *meaning;
 	const char *event;	/* NULL: of value() */
 	const char *per;	/* FN_TOTAL: a share */
 	double scale;		/* FN_PERCENT: of a part of something, which is at most 100 */
@@ -595,6 +595,7 @@ struct fn_column {
 	struct fn_value (*value)(const struct fn_column *column, const struct fn_table *table,
 				 const struct fn_row *row);
 	struct fn_metric *metric;	/* of -M; NULL: none */
+	struct fn_value *values;	/* by row->index */
 };
 
 #define FN_TOTAL	"total"
@@ -610,7 +611,6 @@ struct fn_columns {
 	const struct fn_table *table;
 	struct fn_column *columns;
 	unsigned int nr;
-	struct fn_value *values;	/* by row->index, then by column */
 };
 
 /*
@@ -620,14 +620,14 @@ struct fn_columns {
 int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, const char *fields,
 		     const char *sort);
 void fn_columns__exit(struct fn_columns *columns);
-/* Adds a column with value(), and its values; takes title, meaning and metric. */
+/* Adds a column with value(), and its values; takes the metric. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
 int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length);
 int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, %I or # */
 static inline struct fn_value *fn_columns__value(const struct fn_columns *columns,
 						 const struct fn_row *row, unsigned int column)
 {
-	return &columns->values[row->index * columns->nr + column];
+	return &columns->columns[column].values[row->index];
 }
 
 /* Whether a source has values of a column. */

@@ -650,24 +650,26 @@ static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 {
 	const char *unit = metric->unit ?: "", *desc = metric->metric.desc ?: "";
 	const bool is_percent = strstarts(unit, "percent") || *unit == '%';
-	struct fn_column column = {
-		.title = title_of(columns, &metric->metric), .scale = is_percent ? 100 : 1,
-		.digits = is_percent ? 1 : 3, .unit = metric->unit, .source = metric->source,
-		.value = value_of, .metric = metric,
-	};
+	char *title = title_of(columns, &metric->metric), *meaning;
+	int err = -ENOMEM;
 
-	if (is_percent && is_in_group(&metric->metric, "TopdownL1;PipelineL1"))
-		column.divides = "slots";
-	else if (is_percent && is_in_group(&metric->metric, "Cycle_Accounting"))
-		column.divides = "cycles";
-	if (asprintf(&column.meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
-		column.meaning = NULL;
-	if (column.title && column.meaning && !fn_columns__add(columns, &column))
-		return 0;
-	free(column.title);
-	free(column.meaning);
-	fn_metric__delete(metric);
-	return -ENOMEM;
+	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
+		meaning = NULL;
+	if (title && meaning)
+		err = fn_columns__add(columns, &(struct fn_column){
+			.title = title, .meaning = meaning, .scale = is_percent ? 100 : 1,
+			.digits = is_percent ? 1 : 3, .unit = metric->unit,
+			.source = metric->source, .value = value_of, .metric = metric,
+			.divides = !is_percent ? NULL :
+				   is_in_group(&metric->metric, "TopdownL1;PipelineL1") ? "slots" :
+				   is_in_group(&metric->metric, "Cycle_Accounting") ? "cycles" :
+				   NULL,
+		});
+	free(title);
+	free(meaning);
+	if (err)
+		fn_metric__delete(metric);
+	return err;
 }
 
 /* A metric in the group of another one is a part of it. */
