@@ -141,18 +141,27 @@ static struct pool pool_of(const struct fn_table *table, const struct fn_row *ro
 	return pool;
 }
 
+/* The same with y and x exchanged. */
+static struct pool turned(struct pool pool)
+{
+	return (struct pool){
+		.y = pool.x, .x = pool.y, .yy = pool.xx, .xy = pool.xy, .xx = pool.yy,
+		.number = pool.number, .number_y = pool.number_x, .number_x = pool.number_y,
+	};
+}
+
 /* Counts with weights are those of observations that have the weight @unit. */
-static struct fn_count count_of(const struct fn_source *source, double total, double squares,
-				double number, double unit, double all, double all_squares)
+static struct fn_count count_of(const struct fn_source *source, struct pool pool,
+				struct pool all, double unit)
 {
 	struct fn_count count = {
-		.total = total / unit, .squares = squares / (unit * unit), .number = number,
-		.crowd = all > 0 ? all_squares / all / unit : 1,
+		.total = pool.y / unit, .squares = pool.yy / (unit * unit), .number = pool.number,
+		.crowd = all.y > 0 ? all.yy / all.y / unit : 1,
 	};
 
 	/* Not more samples than there were if each had the usual period. */
-	count.effective = source->is_joint ? number :
-			  total > 0 ? total / fmax(squares / total, count.crowd) : 0;
+	count.effective = source->is_joint ? pool.number :
+			  pool.y > 0 ? pool.y / fmax(pool.yy / pool.y, count.crowd) : 0;
 	return count;
 }
 
@@ -288,53 +297,6 @@ struct context {
 	double all_time;
 };
 
-/* A rate whose events are in different sets. */
-static struct fn_value linked_rate(const struct context *context, const struct fn_row *row)
-{
-	const struct fn_column *column = context->column;
-	const struct fn_source *source = context->source;
-	const struct pool y = pool_at(&context->own, row), x = pool_at(&context->per, row);
-	const struct pool *all_y = &context->all, *all_x = &context->all_per;
-	struct fn_value value = fn_undefined, first = fn_undefined, second = fn_undefined;
-	struct fn_pair pair = { .scale = column->scale };
-	double unit = all_y->weight > 0 ? all_y->squares / all_y->weight : 1;
-
-	pair.y = count_of(source, y.y, y.yy, y.number, unit, all_y->y, all_y->yy);
-	pair.x = count_of(source, x.y, x.yy, x.number, unit, all_x->y, all_x->yy);
-	pair.per = pair.x.total;
-	if (context->link)
-		pair.per *= y.x / x.x;
-	if (!(pair.per > 0))
-		return value;
-	value.value = column->scale * pair.y.total / pair.per;
-	value.samples = fmin(y.number_y, x.number_y) ?: x.number_y;
-	if (source->is_joint) {
-		set_ratio(&first, 1, &y, y.number);
-		set_ratio(&second, 1, &x, x.number);
-		first.error = first.value > 0 ? first.error / first.value : 0;
-		second.error /= second.value;
-		value.error = value.value * hypot(first.error, second.error);
-		value.freedom = fmin(first.freedom, second.freedom);
-		value.number = fmin(y.number, x.number);
-	} else {
-		if (context->link) {
-			struct fn_count one = count_of(source, y.x, y.xx, 0, 1,
-						       all_y->x, all_y->xx);
-			struct fn_count other = count_of(source, x.x, x.xx, 0, 1,
-							 all_x->x, all_x->xx);
-
-			/* Independent draws. */
-			pair.y.effective = 1 / (1 / pair.y.effective + 1 / one.effective);
-			pair.x.effective = 1 / (1 / pair.x.effective + 1 / other.effective);
-		}
-		value.number = fmin(pair.y.effective, pair.x.effective) ?: pair.x.effective;
-		value.error = value.value * sqrt(1 / pair.y.effective + 1 / pair.x.effective);
-	}
-	source->interval(&pair, &value);
-	cap_percentage(column, &value);
-	return value;
-}
-
 /* A rate of windows whose sets have nothing in common, but all that was counted. */
 static struct fn_value counted_rate(const struct context *context, const struct fn_row *row)
 {
@@ -353,37 +315,64 @@ static struct fn_value counted_rate(const struct context *context, const struct 
 	return value;
 }
 
-/* y per x of the observations of a row. */
+/* The error of a rate of windows or paths that are in different sets. */
+static void set_linked_error(struct fn_value *value, const struct pool *y, const struct pool *x)
+{
+	struct fn_value first = fn_undefined, second = fn_undefined;
+
+	set_ratio(&first, 1, y, y->number);
+	set_ratio(&second, 1, x, x->number);
+	first.error = first.value > 0 ? first.error / first.value : 0;
+	value->error = value->value * hypot(first.error, second.error / second.value);
+	value->freedom = fmin(first.freedom, second.freedom);
+}
+
+/* y per x of the observations of a row, or of two pools that may have an event in common. */
 static struct fn_value rate_of(const struct context *context, const struct fn_row *row)
 {
 	const struct fn_column *column = context->column;
 	const struct fn_source *source = context->source;
-	const struct pool *all = &context->all;
+	const struct pool all_y = context->all, all_x = context->all_per;
+	const double unit = all_y.weight > 0 ? all_y.squares / all_y.weight : 1;
 	struct fn_value value = fn_undefined;
 	struct fn_pair pair = { .scale = column->scale };
-	double unit = all->weight > 0 ? all->squares / all->weight : 1;
-	struct pool own;
+	struct pool y, x;
 
-	if (context->link || (context->is_apart && !source->is_joint))
-		return linked_rate(context, row);
-	if (context->is_apart)
+	if (context->is_apart && source->is_joint)
 		return column->is_apart ? value : counted_rate(context, row);
-	own = pool_at(&context->own, row);
-	if (!(own.x > 0))
-		return value;
-	set_ratio(&value, column->scale, &own, own.number);
-	value.number = own.number;
-	value.samples = fmin(own.number_y, own.number_x) ?: own.number_x;
-	pair.y = count_of(source, own.y, own.yy, own.number, unit, all->y, all->yy);
-	pair.x = count_of(source, own.x, own.xx, own.number, unit, all->x, all->xx);
+	y = pool_at(&context->own, row);
+	x = context->per.nr ? pool_at(&context->per, row) : turned(y);
+	pair.y = count_of(source, y, all_y, unit);
+	pair.x = count_of(source, x, all_x, unit);
 	pair.per = pair.x.total;
+	if (context->link)
+		pair.per *= y.x / x.x;
+	if (!(pair.per > 0))
+		return value;
+	set_ratio(&value, column->scale, &y, y.number);
+	if (context->per.nr) {
+		value.value = column->scale * pair.y.total / pair.per;
+		set_linked_error(&value, &y, &x);
+	}
+	value.number = fmin(y.number, x.number);
+	value.samples = fmin(y.number_y, x.number_y) ?: x.number_y;
 	if (!source->is_joint) {
-		value.number = pair.y.effective ? fmin(pair.y.effective, pair.x.effective) :
-						  pair.x.effective;
-		value.error = value.value * sqrt(1 / pair.y.effective + 1 / pair.x.effective);
-		value.freedom = 0;
-		if (pair.y.effective < 2 || pair.x.effective < 2)
+		double events = pair.y.effective, per = pair.x.effective;
+
+		if (context->link) {
+			/* Independent draws. */
+			events = 1 / (1 / events +
+				      1 / count_of(source, turned(y), turned(all_y), 1).effective);
+			per = 1 / (1 / per +
+				   1 / count_of(source, turned(x), turned(all_x), 1).effective);
+		}
+		value.number = fmin(events, per) ?: per;
+		value.error = value.value * sqrt(1 / events + 1 / per);
+		if (!context->per.nr && fmin(events, per) < 2)
 			value.error = NAN;
+		value.freedom = 0;
+		pair.y.effective = events;
+		pair.x.effective = per;
 	}
 	source->interval(&pair, &value);
 	cap_percentage(column, &value);
@@ -452,41 +441,47 @@ static struct fn_value share_of(const struct context *context, const struct fn_r
 	return value;
 }
 
-static bool has_mark(const struct fn_table *table, const struct fn_source *source,
-		     const char *event, const char **doubt)
+/* What holds of an event in any set of a source. */
+static struct fn_event marks_of(const struct fn_table *table, const struct fn_source *source,
+				const char *event)
 {
+	struct fn_event marks = { .is_precise = true };
+
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
 
-		if (place < 0)
-			continue;
-		if (set->events[place].is_throttled && !source->is_joint)
-			*doubt = "throttled";
-		else if (set->events[place].is_stretched)
-			*doubt = "turns";
-		else if (set->events[place].is_scarce)
-			*doubt = "scarce";
+		if (place >= 0)
+			fn_event__merge(&marks, &set->events[place]);
 	}
-	return *doubt;
+	return marks;
+}
+
+static const char *mark_of(const struct fn_table *table, const struct fn_source *source,
+			   const char *event)
+{
+	const struct fn_event marks = marks_of(table, source, event);
+
+	if (marks.is_throttled && !source->is_joint)
+		return "throttled";
+	return marks.is_stretched ? "turns" : marks.is_scarce ? "scarce" : NULL;
 }
 
 const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
 			  const struct fn_source *source, const char *event, const char *per)
 {
 	const bool is_share = !strcmp(per, FN_TOTAL);
-	const char *doubt = NULL;
+	const char *doubt = mark_of(table, source, event);
 
-	if (has_mark(table, source, event, &doubt) ||
-	    (!is_share && has_mark(table, source, per, &doubt)))
-		return doubt;
-	for (unsigned int i = 0; source->doubt && i < table->nr_sets; i++) {
+	if (!doubt && !is_share)
+		doubt = mark_of(table, source, per);
+	for (unsigned int i = 0; !doubt && source->doubt && i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 		int y = is_of(set, source) ? fn_set__find(set, event) : -1;
 		int x = y < 0 ? -1 : is_share ? 0 : fn_set__find(set, per);
 
 		if (y >= 0 && x >= 0 && (y != x || source->is_even))
-			doubt = doubt ?: source->doubt(row, set, y, x);
+			doubt = source->doubt(row, set, y, x);
 	}
 	return doubt;
 }
@@ -508,18 +503,10 @@ static double near(const struct places *places, const struct fn_row *row, bool i
 	return sum;
 }
 
-/* Whether any event of the sets of a source is late. */
 static bool is_late(const struct fn_table *table, const struct fn_source *source,
 		    const char *event)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
-
-		if (place >= 0 && !set->events[place].is_precise)
-			return true;
-	}
-	return false;
+	return !marks_of(table, source, event).is_precise;
 }
 
 /* A delay of all samples of time alone does little to a rate. */
@@ -549,10 +536,10 @@ static const char *join_deep(const struct context *context, const struct fn_row 
 
 	if (own.y <= 0)
 		return NULL;
-	pair.y = count_of(context->source, y, own.yy * y / own.y, 0, 1, context->all.y,
-			  context->all.yy);
-	pair.x = count_of(context->source, x, own.xx * x / own.x, 0, 1, context->all.x,
-			  context->all.xx);
+	pair.y = count_of(context->source, (struct pool){ .y = y, .yy = own.yy * y / own.y },
+			  context->all, 1);
+	pair.x = count_of(context->source, (struct pool){ .y = x, .yy = own.xx * x / own.x },
+			  context->all_per, 1);
 	/* Less than half of a sample is none. */
 	if (fmin(pair.y.effective, pair.x.effective) < 0.5)
 		return "skid";
@@ -664,7 +651,7 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
 			      context->column->per) ?: doubt;
 	if (context->per_source != context->source)
-		has_mark(context->table, context->per_source, context->column->per, &doubt);
+		doubt = mark_of(context->table, context->per_source, context->column->per) ?: doubt;
 	/* Operations are counted exactly. */
 	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
 		doubt = "few";
@@ -699,6 +686,7 @@ static void begin_rate(struct context *context)
 
 	context->own = find_places(table, source, event, per);
 	context->all = pool_at(&context->own, NULL);
+	context->all_per = turned(context->all);
 	if (context->own.nr)
 		return;
 	context->link = context->per_source == source ? find_link(table, source, event, per) : NULL;

@@ -232,6 +232,7 @@ static inline bool fn_row__is(const struct fn_row *row, const char *root)
 	return !*row->dso && !strcmp(row->symbol, root);
 }
 
+void fn_event__merge(struct fn_event *event, const struct fn_event *other);
 int fn_set__find(const struct fn_set *set, const char *event);	/* place, -1: none */
 size_t fn_set__nr_values(const struct fn_set *set);
 struct fn_sums *fn_row__new_sums(struct fn_table *table, struct fn_row *row,

@@ -193,7 +193,7 @@ static int compare_events(const void *one, const void *other)
 	return strcmp(a->name, b->name);
 }
 
-static void merge_event(struct fn_event *event, const struct fn_event *other)
+void fn_event__merge(struct fn_event *event, const struct fn_event *other)
 {
 	event->is_precise &= other->is_precise;
 	event->is_throttled |= other->is_throttled;
@@ -265,7 +265,7 @@ struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_sou
 	if (!set)
 		return fn_table__new_set(table, source, group, sorted, nr_events);
 	for (unsigned int i = 0; i < nr_events; i++)
-		merge_event(&set->events[i], &sorted[i]);
+		fn_event__merge(&set->events[i], &sorted[i]);
 	return group && fn_set__add_group(set, group) ? NULL : set;
 }
 
