@@ -476,13 +476,15 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
  * The metrics that were asked for
  */
 
-struct selection {
-	const char *name;
-	bool (*matches)(const struct pmu_metric *metric, const char *name);
-	struct pmu_metric *metrics;
+/* The metrics of one CPU; only one may exist at a time. */
+struct metrics {
+	struct fn_metric **all;
 	unsigned int nr;
-	unsigned int nr_matches;	/* of the current name */
-	bool has_all, is_silent;
+	unsigned int nr_found;	/* of all names, also those that cannot be parsed */
+	const char *name;	/* to look for */
+	bool (*matches)(const struct pmu_metric *metric, const char *name);
+	bool has_all;		/* of all metrics of the CPU */
+	bool is_silent;
 };
 
 /* Returns true if a metric is in one of the groups, which are separated by semicolons. */
@@ -511,53 +513,65 @@ static bool is_in_group_like(const struct pmu_metric *metric, const char *name)
 	return metric->metric_group && strcasestr(metric->metric_group, name);
 }
 
-static int select_metric(const struct pmu_metric *metric,
-			 const struct pmu_metrics_table *table __maybe_unused, void *data)
+/* Adds a metric if it matches, and is not there yet. */
+static int find_metric(const struct pmu_metric *pmu_metric,
+		       const struct pmu_metrics_table *table, void *data)
 {
-	struct selection *selection = data;
-	struct pmu_metric *metrics;
+	struct metrics *metrics = data;
+	struct fn_metric *metric, **all;
 
-	if (!selection->matches(metric, selection->name))
+	if (!metrics->matches(pmu_metric, metrics->name))
 		return 0;
-	selection->nr_matches++;
-	for (unsigned int i = 0; i < selection->nr; i++) {
-		if (!strcmp(selection->metrics[i].metric_name, metric->metric_name) &&
-		    !strcmp(selection->metrics[i].pmu, metric->pmu))
+	metrics->nr_found++;
+	for (unsigned int i = 0; i < metrics->nr; i++) {
+		if (!strcmp(metrics->all[i]->metric.metric_name, pmu_metric->metric_name) &&
+		    !strcmp(metrics->all[i]->metric.pmu, pmu_metric->pmu))
 			return 0;
 	}
-	metrics = realloc(selection->metrics, (selection->nr + 1) * sizeof(*metrics));
-	if (!metrics)
+	metric = fn_metric__new(table, pmu_metric);
+	if (!metric) {
+		if (!metrics->is_silent)
+			fn_warn("the metric %s is left out: this perf cannot parse it",
+				pmu_metric->metric_name);
+		return 0;
+	}
+	all = realloc(metrics->all, (metrics->nr + 1) * sizeof(*all));
+	if (!all) {
+		fn_metric__delete(metric);
 		return -ENOMEM;
-	selection->metrics = metrics;
-	metrics[selection->nr++] = *metric;
+	}
+	metrics->all = all;
+	all[metrics->nr++] = metric;
 	return 0;
 }
 
-static unsigned int select_by(struct selection *selection, const char *name,
-			      bool (*matches)(const struct pmu_metric *metric, const char *name))
+/* Returns whether there are metrics of a name. */
+static bool find_by(struct metrics *metrics, const char *name,
+		    bool (*matches)(const struct pmu_metric *metric, const char *name))
 {
-	selection->name = name;
-	selection->matches = matches;
-	selection->nr_matches = 0;
-	pmu_metrics_table__for_each_metric(cpu.metrics, select_metric, selection);
-	return selection->nr_matches;
+	const unsigned int nr_before = metrics->nr_found;
+
+	metrics->name = name;
+	metrics->matches = matches;
+	pmu_metrics_table__for_each_metric(cpu.metrics, find_metric, metrics);
+	return metrics->nr_found > nr_before;
 }
 
-/* Selects metrics and groups like perf stat, or else groups whose names contain the word. */
-static int select_metrics(struct selection *selection, const char *names)
+/* Finds metrics and groups like perf stat, or else groups whose names contain the word. */
+static int find_metrics(struct metrics *metrics, const char *names)
 {
 	char *copy = strdup(names), *rest = copy, *name;
 	int err = copy ? 0 : -ENOMEM;
 
 	while (!err && (name = strsep(&rest, ",")) != NULL) {
-		selection->has_all |= !strcasecmp(name, "all");
-		if (!*name || select_by(selection, name, is_named) ||
-		    select_by(selection, name, is_in_group_like))
+		metrics->has_all |= !strcasecmp(name, "all");
+		if (!*name || find_by(metrics, name, is_named) ||
+		    find_by(metrics, name, is_in_group_like))
 			continue;
 		/* Older Arm CPUs without slots have the first level in another group. */
 		if (!strcasecmp(name, "TopdownL1") &&
-		    select_by(selection, "Cycle_Accounting", is_named)) {
-			if (!selection->is_silent)
+		    find_by(metrics, "Cycle_Accounting", is_named)) {
+			if (!metrics->is_silent)
 				fn_warn("the top-down level 1 of the CPU %s is Cycle_Accounting",
 					cpu.id.id);
 			continue;
@@ -567,20 +581,13 @@ static int select_metrics(struct selection *selection, const char *names)
 		err = -EINVAL;
 	}
 	free(copy);
-	if (!err && !selection->nr) {
+	if (!err && !metrics->nr_found) {
 		fn_err("-M takes names of metrics or groups: see PERF_CPUID=%s perf list metric",
 		       cpu.id.id);
 		err = -EINVAL;
 	}
 	return err;
 }
-
-/* The metrics of one CPU; only one may exist at a time. */
-struct metrics {
-	struct fn_metric **all;
-	unsigned int nr;
-	bool has_all;		/* of all metrics of the CPU */
-};
 
 static void metrics__exit(struct metrics *metrics)
 {
@@ -591,29 +598,9 @@ static void metrics__exit(struct metrics *metrics)
 }
 
 /* Returns 0, or an error after a message. To be freed even then. */
-static int metrics__init(struct metrics *metrics, const char *description, const char *names,
-			 bool is_silent)
+static int metrics__init(struct metrics *metrics, const char *description, const char *names)
 {
-	struct selection selection = { .is_silent = is_silent };
-	int err = set_cpu(description);
-
-	err = err ?: select_metrics(&selection, names);
-	if (!err) {
-		metrics->has_all = selection.has_all;
-		metrics->all = calloc(selection.nr, sizeof(*metrics->all));
-		err = metrics->all ? 0 : -ENOMEM;
-	}
-	for (unsigned int i = 0; !err && i < selection.nr; i++) {
-		struct fn_metric *metric = fn_metric__new(cpu.metrics, &selection.metrics[i]);
-
-		if (metric)
-			metrics->all[metrics->nr++] = metric;
-		else if (!is_silent)
-			fn_warn("the metric %s is left out: this perf cannot parse it",
-				selection.metrics[i].metric_name);
-	}
-	free(selection.metrics);
-	return err;
+	return set_cpu(description) ?: find_metrics(metrics, names);
 }
 
 /* Returns the CPU whose metrics are used: the recorded one or the user's choice. */
@@ -711,8 +698,8 @@ int fn_metrics__add(struct fn_columns *columns, const char *names, bool is_silen
 {
 	const unsigned int first = columns->nr;
 	char *description = choose_cpu(columns->table);
-	struct metrics metrics = {};
-	int err = description ? metrics__init(&metrics, description, names, is_silent) : -EINVAL;
+	struct metrics metrics = { .is_silent = is_silent };
+	int err = description ? metrics__init(&metrics, description, names) : -EINVAL;
 
 	for (unsigned int i = 0; !err && i < metrics.nr; i++)
 		err = find_source(metrics.all[i], columns->table);
@@ -761,31 +748,27 @@ static struct strlist *join(const struct strlist *one, const struct strlist *oth
  */
 static int add_together(struct fn_groups *groups, struct strlist *events)
 {
-	struct strlist **all, *both;
+	struct strlist **all = realloc(groups->group, (groups->nr + 1) * sizeof(*all));
 
-	for (unsigned int i = 0; i < groups->nr; i++) {
-		struct strlist *group = groups->group[i];
+	if (!all)
+		return -ENOMEM;
+	groups->group = all;
+	for (unsigned int i = 0; i <= groups->nr; i++) {
+		struct strlist *group = i < groups->nr ? all[i] : NULL;
+		struct strlist *both = join(group ?: events, events);
 
-		both = join(group, events);
 		if (!both)
 			return -ENOMEM;
-		if (strlist__nr_entries(both) == strlist__nr_entries(group) ||
+		if ((group && strlist__nr_entries(both) == strlist__nr_entries(group)) ||
 		    fn_groups__can_count(groups, both)) {
-			groups->group[i] = both;
+			all[i] = both;
 			strlist__delete(group);
+			groups->nr += !group;
 			return 0;
 		}
 		strlist__delete(both);
 	}
-	if (!fn_groups__can_count(groups, events))
-		return -E2BIG;
-	all = realloc(groups->group, (groups->nr + 1) * sizeof(*all));
-	both = all ? join(events, events) : NULL;
-	groups->group = all ?: groups->group;
-	if (!both)
-		return -ENOMEM;
-	all[groups->nr++] = both;
-	return 0;
+	return -E2BIG;
 }
 
 /* Adds the events of a metric, apart if it needs more counters than there are. */
@@ -866,7 +849,7 @@ int fn_metrics__add_groups(struct fn_groups *groups, const char *names)
 {
 	struct metrics metrics = {};
 	char *own = own_cpu();
-	int err = own ? metrics__init(&metrics, own, names, /*is_silent=*/false) : -EINVAL;
+	int err = own ? metrics__init(&metrics, own, names) : -EINVAL;
 
 	/* Recording is about this machine. */
 	expr__set_machine(NULL);
