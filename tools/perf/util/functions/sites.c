@@ -21,12 +21,13 @@
 /* Of x86, whose code can only be read forwards, from the entry. */
 #define MOST_CODE	4096
 
-static bool read_code(struct dso *dso, struct machine *machine, u64 address, void *code,
-		      ssize_t size)
-{
-	return dso__data(dso)->status != DSO_DATA_STATUS_ERROR &&
-	       dso__data_read_offset(dso, machine, address, code, size) == size;
-}
+struct insn {
+	int length;
+	bool is_call;
+	bool ends_block;	/* code does not go on behind it */
+	bool has_target;
+	s64 target;		/* of a branch, from its own address on */
+};
 
 /* What an instruction of 4 bytes does: -1, code does not go on behind it; 1, it is a call. */
 static int kind_of(const char *arch, u32 code)
@@ -56,97 +57,54 @@ static int branch_of(u32 code)
 	return (code & 0xfc000000) == 0x14000000 ? (int)(code << 6) >> 6 : 0;	/* b */
 }
 
-/* Whether a loop without a call goes back to an address, or up to @distance instructions before. */
-static bool is_in_loop(struct dso *dso, struct machine *machine, const char *arch, u64 address,
-		       u64 end, unsigned int distance)
+static bool decode(const char *arch, bool is_64_bit, const u8 *code, s64 size, struct insn *insn)
 {
-	const int nr = min_t(u64, (end - address) / 4, MOST_AHEAD);
-	u32 code[MOST_AHEAD];
+	struct intel_pt_insn x86;
+	u32 word;
 
-	if (strcmp(arch, "arm64") || nr <= 0 || !read_code(dso, machine, address, code, 4 * nr))
+	if (!strcmp(arch, "x86")) {
+		if (intel_pt_get_insn(code, size, is_64_bit, &x86) || x86.length <= 0)
+			return false;
+		*insn = (struct insn){
+			.length = x86.length, .is_call = x86.op == INTEL_PT_OP_CALL,
+			.ends_block = x86.op == INTEL_PT_OP_RET ||
+				      x86.branch == INTEL_PT_BR_UNCONDITIONAL ||
+				      (x86.op == INTEL_PT_OP_JMP &&
+				       x86.branch == INTEL_PT_BR_INDIRECT),
+			.has_target = x86.branch != INTEL_PT_BR_NO_BRANCH &&
+				      x86.branch != INTEL_PT_BR_INDIRECT,
+			.target = x86.length + x86.rel,
+		};
+		return true;
+	}
+	if (size < 4)
 		return false;
-	for (int i = 0; i < nr; i++) {
-		const int branch = branch_of(code[i]);
+	memcpy(&word, code, sizeof(word));
+	*insn = (struct insn){
+		.length = 4, .is_call = kind_of(arch, word) > 0,
+		.ends_block = kind_of(arch, word) < 0,
+	};
+	if (!strcmp(arch, "arm64"))
+		insn->target = 4 * branch_of(word);
+	insn->has_target = insn->target;
+	return true;
+}
 
-		if (branch < 0 && i + branch <= 0 && i + branch >= -(int)distance)
+/* Whether a loop without a call goes back from behind @at to a place from the site to @at. */
+static bool is_in_loop(const char *arch, bool is_64_bit, const u8 *code, s64 site, s64 at, s64 size)
+{
+	const s64 last = at;
+	struct insn insn;
+
+	for (; at < size; at += insn.length) {
+		if (!decode(arch, is_64_bit, code + at, size - at, &insn) || insn.is_call)
+			return false;
+		if (insn.has_target && at + insn.target <= last && at + insn.target >= site)
 			return true;
-		if (kind_of(arch, code[i]))
+		if (insn.ends_block)
 			return false;
 	}
 	return false;
-}
-
-/* Goes back from an address to the call before it. */
-static unsigned int walk_back(struct dso *dso, struct machine *machine, const char *arch,
-			      u64 start, u64 address)
-{
-	const unsigned int nr = min_t(u64, (address - start) / 4, MOST_BACK);
-	u32 code[MOST_BACK];
-
-	if (!nr || !read_code(dso, machine, address - 4 * nr, code, 4 * nr))
-		return FN_FAR;
-	for (unsigned int i = 0; i < nr; i++) {
-		const int kind = kind_of(arch, code[nr - 1 - i]);
-
-		if (kind)
-			return kind > 0 ? i : FN_FAR;
-	}
-	return FN_FAR;
-}
-
-static bool ends_block(const struct intel_pt_insn *insn)
-{
-	return insn->op == INTEL_PT_OP_RET || insn->branch == INTEL_PT_BR_UNCONDITIONAL ||
-	       (insn->op == INTEL_PT_OP_JMP && insn->branch == INTEL_PT_BR_INDIRECT);
-}
-
-/* Like is_in_loop(), in code of x86 with the address at 0 and the site @back bytes before. */
-static bool loops_back(const u8 *code, u64 size, u64 back, bool is_64_bit)
-{
-	struct intel_pt_insn insn;
-
-	for (u64 at = 0; at < size; at += insn.length) {
-		s64 target;
-
-		if (intel_pt_get_insn(code + at, size - at, is_64_bit, &insn) ||
-		    insn.length <= 0 || insn.op == INTEL_PT_OP_CALL)
-			return false;
-		target = (s64)at + insn.length + insn.rel;
-		if (insn.branch != INTEL_PT_BR_NO_BRANCH && insn.branch != INTEL_PT_BR_INDIRECT &&
-		    target <= 0 && target >= -(s64)back)
-			return true;
-		if (ends_block(&insn))
-			return false;
-	}
-	return false;
-}
-
-/* Goes from the entry to an address, and counts the instructions since the last call. */
-static unsigned int walk(struct dso *dso, struct machine *machine, u64 start, u64 address, u64 end)
-{
-	const u64 size = address - start, all = min_t(u64, end - start, size + 4 * MOST_AHEAD);
-	const bool is_64_bit = dso__is_64_bit(dso);
-	unsigned int distance = 0;
-	struct intel_pt_insn insn;
-	u8 code[MOST_CODE];
-	u64 site = 0;
-
-	if (all > MOST_CODE || !read_code(dso, machine, start, code, all))
-		return FN_FAR;
-	for (u64 at = 0; at < size; at += insn.length) {
-		if (intel_pt_get_insn(code + at, size - at, is_64_bit, &insn) || insn.length <= 0)
-			return FN_FAR;
-		if (insn.op == INTEL_PT_OP_CALL) {
-			distance = 0;
-			site = at + insn.length;
-		} else if (ends_block(&insn)) {
-			distance = FN_FAR;
-		} else if (distance < FN_FAR) {
-			distance++;
-		}
-	}
-	return distance < FN_FAR && site <= size &&
-	       loops_back(code + size, all - size, size - site, is_64_bit) ? FN_FAR : distance;
 }
 
 unsigned int fn_site__distance(const struct addr_location *al, struct machine *machine,
@@ -154,16 +112,44 @@ unsigned int fn_site__distance(const struct addr_location *al, struct machine *m
 {
 	struct dso *dso = al->map ? map__dso(al->map) : NULL;
 	const u64 since = dso && al->sym ? al->addr - al->sym->start : 0;
-	unsigned int distance;
+	unsigned int distance = FN_FAR, from_entry = FN_FAR;
+	u64 back = since;	/* where to begin to read */
+	s64 site = 0, size;
+	u8 code[MOST_CODE];
+	struct insn insn;
+	bool is_64_bit;
 
 	if (!dso || !al->sym || !*al->sym->name || al->addr < al->sym->start)
 		return FN_FAR;
 	if (!since || !arch)
 		return since ? FN_FAR : 0;
-	if (!strcmp(arch, "x86"))
-		return min_t(unsigned int, FN_FAR,
-			     walk(dso, machine, al->sym->start, al->addr, al->sym->end));
-	distance = min_t(u64, walk_back(dso, machine, arch, al->sym->start, al->addr), since / 4);
-	return distance >= FN_FAR ||
-	       is_in_loop(dso, machine, arch, al->addr, al->sym->end, distance) ? FN_FAR : distance;
+	if (!strcmp(arch, "x86")) {
+		distance = 0;
+	} else {
+		from_entry = min_t(u64, since / 4, FN_FAR);
+		back = 4 * min_t(u64, since / 4, MOST_BACK);
+	}
+	size = min(al->sym->end - al->addr + back, back + 4 * MOST_AHEAD);
+	if (size > MOST_CODE || dso__data(dso)->status == DSO_DATA_STATUS_ERROR)
+		return from_entry;
+	size = dso__data_read_offset(dso, machine, al->addr - back, code, size);
+	if (size < (s64)back)
+		return from_entry;
+	is_64_bit = dso__is_64_bit(dso);
+	/* Count the instructions since the last call. */
+	for (s64 at = 0; at < (s64)back; at += insn.length) {
+		if (!decode(arch, is_64_bit, code + at, size - at, &insn))
+			return FN_FAR;
+		if (insn.is_call) {
+			distance = 0;
+			site = at + insn.length;
+		} else if (insn.ends_block) {
+			distance = FN_FAR;
+		} else if (distance < FN_FAR) {
+			distance++;
+		}
+	}
+	distance = min(distance, from_entry);
+	return distance < FN_FAR && is_in_loop(arch, is_64_bit, code, site, back, size) ?
+	       FN_FAR : distance;
 }
