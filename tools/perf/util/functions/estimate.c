@@ -826,6 +826,33 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 	return count.value;
 }
 
+static double total_of(const struct fn_table *table, const struct fn_source *source,
+		       const char *event)
+{
+	const struct pool pool = pool_of(table, NULL, source, event, event);
+
+	/* Each set of samples has counted all, and each set of operations its own. */
+	return source == &fn_samples ? pool.y / copies_of(&pool) : pool.y;
+}
+
+double fn_operations__per_instruction(const struct fn_table *table)
+{
+	const double operations = total_of(table, &fn_operations, FN_OPERATIONS);
+	double instructions = total_of(table, &fn_samples, "instructions");
+
+	if (!(instructions > 0))
+		instructions = fn_row__events(table, NULL, "instructions", NULL);
+	return instructions > 0 && operations > 0 ? operations / instructions : NAN;
+}
+
+/* Whether rates of operations are of all of them, of chosen ones, or of none (NULL). */
+const char *fn_operations__base(const struct fn_table *table)
+{
+	if (total_of(table, &fn_operations, FN_OPERATIONS) > 0)
+		return FN_OPERATIONS;
+	return total_of(table, &fn_operations, FN_CHOSEN) > 0 ? FN_CHOSEN : NULL;
+}
+
 /*
  * A count of fn_row__counts(), to the first order: that of an event, and if another event relates
  * its set to the main one, those of this event in both sets.
