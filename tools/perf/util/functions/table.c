@@ -493,19 +493,6 @@ static int merge_rows(struct fn_table *table)
 	return err;
 }
 
-static void drop_empty(struct fn_table *table)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		if (is_empty(table->rows[i]))
-			drop_row(table, table->rows[i]);
-		else
-			table->rows[nr++] = table->rows[i];
-	}
-	table->nr_rows = nr;
-}
-
 /* Deletes the sets that are not wanted, and their sums. */
 static void drop_sets(struct fn_table *table)
 {
@@ -548,6 +535,7 @@ static void drop_sets(struct fn_table *table)
 int fn_table__settle(struct fn_table *table)
 {
 	const bool has_root = fn_by__is(table->by, FN_BY_CHILDREN);
+	size_t nr = 0;
 	int err;
 
 	drop_sets(table);
@@ -555,18 +543,23 @@ int fn_table__settle(struct fn_table *table)
 		qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
 	err = merge_rows(table);
 	drop_addresses(table);
-	drop_empty(table);
 	for (unsigned int i = 0; i < table->nr_sets; i++)
 		memset(table->sets[i]->total, 0, sums_size(table->sets[i]));
 	for (size_t i = 0; i < table->nr_rows; i++) {
 		struct fn_row *row = table->rows[i];
 
-		row->index = i;
+		if (is_empty(row)) {
+			drop_row(table, row);
+			continue;
+		}
+		row->index = nr;
+		table->rows[nr++] = row;
 		for (unsigned int j = 0; j < row->nr_sums; j++) {
 			if (row->sums[j] && (!has_root || fn_row__is(row, FN_ALL)))
 				add_sums(table->sets[j], table->sets[j]->total, row->sums[j]);
 		}
 	}
+	table->nr_rows = nr;
 	return err;
 }
 
@@ -672,15 +665,6 @@ static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *othe
 	return set;
 }
 
-static int add_cpus(struct fn_table *table, const struct fn_table *other)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; !err && i < other->nr_cpus; i++)
-		err = fn_table__add_cpu(table, other->cpus[i]);
-	return err;
-}
-
 /* The sources that @other lacks, or for which other events sample. */
 static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 {
@@ -702,8 +686,10 @@ static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 static int add_table(struct fn_table *table, const struct fn_table *other)
 {
 	struct fn_set **sets = calloc(other->nr_sets ?: 1, sizeof(*sets));
-	int err = sets ? add_cpus(table, other) : -ENOMEM;
+	int err = sets ? 0 : -ENOMEM;
 
+	for (unsigned int i = 0; !err && i < other->nr_cpus; i++)
+		err = fn_table__add_cpu(table, other->cpus[i]);
 	for (unsigned int i = 0; !err && i < other->nr_sets; i++) {
 		if (other->sets[i]->is_dropped)
 			continue;
