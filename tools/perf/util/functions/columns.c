@@ -241,19 +241,17 @@ static bool is_known_event(const struct fn_columns *columns, const char *event, 
 	return false;
 }
 
-/* Returns a title, or a longer one if another column has it. */
-static char *title_of(const struct fn_columns *columns, const char *format, const char *event)
+char *fn_columns__new_title(const struct fn_columns *columns, const char *prefix,
+			    const char *format, const char *name)
 {
 	char *title, *longer;
 
-	if (asprintf(&title, format, event) < 0)
+	if (asprintf(&title, format, name) < 0)
 		return NULL;
-	while (fn_columns__find(columns, title, strlen(title)) >= 0) {
-		if (asprintf(&longer, "event:%s", title) < 0)
+	while (title && fn_columns__find(columns, title, strlen(title)) >= 0) {
+		if (asprintf(&longer, "%s:%s", prefix, title) < 0)
 			longer = NULL;
 		free(title);
-		if (!longer)
-			return NULL;
 		title = longer;
 	}
 	return title;
@@ -266,6 +264,18 @@ static struct fn_value count_value(const struct fn_column *column, const struct 
 
 	value.value = fn_row__events(table, row, column->event, NULL);
 	return value;
+}
+
+/* Whether a list of titles has one, which may have commas. */
+static bool is_in(const char *titles, const char *title)
+{
+	const size_t length = strlen(title);
+
+	for (const char *at = titles; at && (at = strcasestr(at, title)); at++) {
+		if ((at == titles || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	}
+	return false;
 }
 
 /* A column of an event: its share, its rate, or its number. */
@@ -282,10 +292,15 @@ static int add_event_column(struct fn_columns *columns, const char *event, const
 	char *printable = function_text__printable(event), *title = NULL, *meaning = NULL;
 	int err = printable ? 0 : -ENOMEM;
 
+	/* The user names the events whose numbers are columns. */
+	if (!err && !per && ((!is_in(columns->fields, printable) &&
+			      !is_in(columns->sort, printable)) ||
+			     fn_columns__find(columns, printable, strlen(printable)) >= 0))
+		goto out;
 	if (columns->nr >= MOST_COLUMNS)
 		err = -EOVERFLOW;
 	if (!err)
-		title = title_of(columns, title_format, printable);
+		title = fn_columns__new_title(columns, "event", title_format, printable);
 	if (!err && (!title || asprintf(&meaning, format, printable) < 0))
 		err = -ENOMEM;
 	column.title = title;
@@ -299,70 +314,39 @@ static int add_event_column(struct fn_columns *columns, const char *event, const
 		column.unit = NULL;
 		err = add_column(columns, &column);
 	}
+out:
 	free(printable);
 	free(title);
 	free(meaning);
 	return err;
 }
 
-/* Whether a list of titles has one, which may have commas. */
-static bool is_in(const char *titles, const char *title)
-{
-	const size_t length = strlen(title);
-
-	for (const char *at = titles; at && (at = strcasestr(at, title)); at++) {
-		if ((at == titles || at[-1] == ',') && (!at[length] || at[length] == ','))
-			return true;
-	}
-	return false;
-}
-
-/* Adds columns of all events that have none: shares only of events that sample themselves. */
+/*
+ * Adds columns of all events that have none: shares only of events that sample themselves; without
+ * @per, numbers.
+ */
 static int add_event_columns(struct fn_columns *columns, const char *per)
 {
-	const bool is_share = !strcmp(per, FN_TOTAL);
+	const bool is_share = per && !strcmp(per, FN_TOTAL);
 	const struct fn_table *table = columns->table;
 	int err = 0;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct fn_set *set = table->sets[i];
 
-		for (unsigned int j = 0; !err && j < set->nr_events; j++) {
+		for (unsigned int j = 0; !err && !set->is_hidden && j < set->nr_events; j++) {
 			const char *event = set->events[j].name;
 
-			if (!is_known_event(columns, event, is_share) && !set->is_hidden &&
-			    set->source != &fn_operations &&
-			    (!is_share || set->source == &fn_samples))
+			if (!per || (!is_known_event(columns, event, is_share) &&
+				     set->source != &fn_operations &&
+				     (!is_share || set->source == &fn_samples)))
 				err = add_event_column(columns, event, per);
 		}
 	}
 	return err;
 }
 
-/* Adds the numbers of events that the user has named. */
-static int add_count_columns(struct fn_columns *columns, const char *fields, const char *sort)
-{
-	const struct fn_table *table = columns->table;
-	int err = 0;
-
-	for (unsigned int i = 0; (fields || sort) && i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		for (unsigned int j = 0; !err && !set->is_hidden && j < set->nr_events; j++) {
-			char *title = function_text__printable(set->events[j].name);
-
-			if (!title)
-				return -ENOMEM;
-			if ((is_in(fields, title) || is_in(sort, title)) &&
-			    fn_columns__find(columns, title, strlen(title)) < 0)
-				err = add_event_column(columns, set->events[j].name, NULL);
-			free(title);
-		}
-	}
-	return err;
-}
-
-static int add_columns(struct fn_columns *columns, const char *fields, const char *sort)
+static int add_columns(struct fn_columns *columns)
 {
 	static const struct fn_column number = {
 		.title = "#", .meaning = "observations behind the least certain value",
@@ -397,17 +381,17 @@ static int add_columns(struct fn_columns *columns, const char *fields, const cha
 		has_windows |= columns->columns[i].source == &fn_windows;
 	if (!err && has_windows)
 		err = add_column(columns, &discarded);
-	return err ?: add_count_columns(columns, fields, sort);
+	return err ?: add_event_columns(columns, NULL);
 }
 
 /* Sets #: the observations behind the least certain value of each row that is printed. */
-static void set_numbers(struct fn_columns *columns, const char *fields)
+static void set_numbers(struct fn_columns *columns)
 {
 	bool is_chosen = false;
 
 	for (unsigned int j = 1; j < columns->nr; j++)
 		is_chosen |= !columns->columns[j].is_count &&
-			     is_in(fields, columns->columns[j].title);
+			     is_in(columns->fields, columns->columns[j].title);
 	for (size_t i = 0; i < columns->table->nr_rows; i++) {
 		const struct fn_row *row = columns->table->rows[i];
 		struct fn_value *number = fn_columns__value(columns, row, 0);
@@ -421,7 +405,7 @@ static void set_numbers(struct fn_columns *columns, const char *fields)
 
 			if (columns->columns[j].is_count || columns->columns[j].value ||
 			    !fn_value__is_defined(value) ||
-			    (is_chosen && !is_in(fields, columns->columns[j].title)))
+			    (is_chosen && !is_in(columns->fields, columns->columns[j].title)))
 				continue;
 			width = value->value ?
 				fn_value__half_width(value) / fabs(value->value) : INFINITY;
@@ -440,13 +424,12 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, c
 {
 	int err;
 
-	memset(columns, 0, sizeof(*columns));
-	columns->table = table;
-	err = add_columns(columns, fields, sort);
+	*columns = (struct fn_columns){ .table = table, .fields = fields, .sort = sort };
+	err = add_columns(columns);
 	for (unsigned int i = 1; !err && i < columns->nr; i++)
 		fn_columns__set_values(columns, i);
 	if (!err)
-		set_numbers(columns, fields);
+		set_numbers(columns);
 	return err;
 }
 

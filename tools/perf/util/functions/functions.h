@@ -610,6 +610,7 @@ static inline bool fn_column__is_share(const struct fn_column *column)
 /* The columns of a settled table, and their values. */
 struct fn_columns {
 	const struct fn_table *table;
+	const char *fields, *sort;	/* of the user, or NULL */
 	struct fn_column *columns;
 	unsigned int nr;
 };
@@ -624,6 +625,9 @@ void fn_columns__exit(struct fn_columns *columns);
 /* Adds a column with value(), and its values; takes the metric. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
 int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length);
+/* A title that no other column has: with a prefix if need be; to be freed. */
+char *fn_columns__new_title(const struct fn_columns *columns, const char *prefix,
+			    const char *format, const char *name);
 int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, %I or # */
 static inline struct fn_value *fn_columns__value(const struct fn_columns *columns,
 						 const struct fn_row *row, unsigned int column)

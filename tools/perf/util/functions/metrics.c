@@ -622,22 +622,13 @@ static char *choose_cpu(const struct fn_table *table)
 	return asprintf(&both, "%s%s", chosen, literals ?: "") < 0 ? NULL : both;
 }
 
-/* Returns a title that no other column has. */
-static char *title_of(const struct fn_columns *columns, const struct pmu_metric *metric)
-{
-	char *title;
-
-	if (fn_columns__find(columns, metric->metric_name, strlen(metric->metric_name)) < 0)
-		return strdup(metric->metric_name);
-	return asprintf(&title, "%s:%s", metric->pmu, metric->metric_name) < 0 ? NULL : title;
-}
-
 /* Takes the metric. */
 static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 {
 	const char *unit = metric->unit ?: "", *desc = metric->metric.desc ?: "";
 	const bool is_percent = strstarts(unit, "percent") || *unit == '%';
-	char *title = title_of(columns, &metric->metric), *meaning;
+	char *meaning, *title = fn_columns__new_title(columns, metric->metric.pmu, "%s",
+						      metric->metric.metric_name);
 	int err = -ENOMEM;
 
 	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
