@@ -103,13 +103,9 @@ struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *e
 		{ .name = "instructions", .is_precise = true, .scale = 1 },
 	};
 	const char *arch = perf_env__arch(&session->session->header.env);
-	const struct perf_event_attr *attr = &evsel->core.attr;
 	struct fn_table *table = session->table;
 	struct fn_paths *paths = zalloc(sizeof(*paths));
-	struct fn_group group = {
-		.period = attr->freq ? 0 : attr->sample_period,
-		.freq = attr->freq ? attr->sample_freq : 0, .inherit = attr->inherit,
-	};
+	struct fn_group group = fn_evsel__group(evsel);
 
 	if (!paths)
 		return NULL;

@@ -272,10 +272,7 @@ int fn_operations__add(struct fn_session *session, struct evsel *evsel)
 	struct fn_evsel *priv = evsel->priv;
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	const enum kind kind = kind_of(session, evsel);
-	struct fn_group group = {
-		.period = attr->freq ? 0 : attr->sample_period,
-		.freq = attr->freq ? attr->sample_freq : 0, .inherit = attr->inherit,
-	};
+	struct fn_group group = fn_evsel__group(evsel);
 	struct fn_operations *own;
 	u32 known;
 

@@ -67,5 +67,6 @@ bool fn_session__refuses(struct fn_session *session, struct evsel *evsel);
 bool fn_evsel__has_counts(const struct evsel *evsel);	/* in its samples */
 bool fn_evsel__is_alone(struct evsel *evsel);		/* in no group that is known */
 bool fn_evsel__is_sampler(const struct evsel *evsel);
+struct fn_group fn_evsel__group(const struct evsel *evsel);	/* without windows */
 
 #endif /* __PERF_FUNCTIONS_SESSION_H */

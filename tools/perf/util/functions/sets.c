@@ -281,16 +281,13 @@ static int name_event(struct fn_session *session, struct evsel *evsel)
 	return name ? 0 : -ENOMEM;
 }
 
-static struct fn_group group_of(const struct evsel *evsel)
+struct fn_group fn_evsel__group(const struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
 	return (struct fn_group){
 		.period	= attr->freq ? 0 : attr->sample_period,
 		.freq	= attr->freq ? attr->sample_freq : 0,
-		.window	= attr->alternative_sample_period,
-		.burst	= attr->alternative_sample_count,
-		.jitter	= attr->jitter_alternate_period,
 		.inherit = attr->inherit,
 	};
 }
@@ -307,10 +304,14 @@ static unsigned int place_in(const struct fn_set *set, const struct evsel *evsel
 static struct fn_set *make_set(struct fn_session *session, const struct fn_source *source,
 			       struct evsel *const *evsels, unsigned int nr, bool is_recorded)
 {
-	struct fn_group group = group_of(evsels[0]);
+	const struct perf_event_attr *attr = &evsels[0]->core.attr;
+	struct fn_group group = fn_evsel__group(evsels[0]);
 	struct fn_event events[FN_MOST_EVENTS];
 	unsigned int nr_events = 0;
 
+	group.window = attr->alternative_sample_period;
+	group.burst = attr->alternative_sample_count;
+	group.jitter = attr->jitter_alternate_period;
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct fn_evsel *own = evsels[i]->priv;
 		const bool is_precise = is_recorded || is_synthesized(evsels[i]) ||
