@@ -22,7 +22,6 @@
 #include "../perf_regs.h"
 #include "../sample.h"
 #include "../thread.h"
-#include "../util.h"
 #include "functions.h"
 
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
@@ -209,13 +208,6 @@ out:
 	return err;
 }
 
-/* A guest is one row. */
-static bool is_in_guest(const struct perf_sample *sample)
-{
-	return !perf_guest && (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
-			       sample->cpumode == PERF_RECORD_MISC_GUEST_USER);
-}
-
 int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
 		    const struct fn_sample *sample, struct fn_chain *chain)
 {
@@ -223,7 +215,8 @@ int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
 	int lacks = 0;
 
 	chain->nr = 0;
-	if (!is_in_guest(sample->sample))
+	/* A guest is one row. */
+	if (!fn_sample__is_in_guest(sample->sample))
 		lacks = chains->stitch_lbr ? add_stitched(chains, sample, chain) :
 					     add_recorded(chains, session, sample, chain);
 	if (lacks < 0 || (!chain->nr && sample->sample->ip && add_frame(chain, sample->row)))

@@ -776,22 +776,19 @@ void fn_columns__set_values(struct fn_columns *columns, unsigned int c)
 bool fn_column__has_values(const struct fn_table *table, const struct fn_source *source,
 			   const struct fn_column *column)
 {
+	const struct pool all = pool_of(table, NULL, source, column->event, column->event);
 	const bool is_share = fn_column__is_share(column);
-	struct places places;
-	struct pool all;
-	bool has_even;
+	struct places even;
 
-	if (!pool_of(table, NULL, source, column->event, column->event).nr_sets ||
+	if (!all.nr_sets ||
 	    (!is_share && !pool_of(table, NULL, source, column->per, column->per).nr_sets))
 		return false;
-	places = find_even(table, source, column->event);
-	has_even = places.nr;
-	free(places.at);
-	if (source != &fn_branches)
-		return !is_share || source->is_even || has_even;
-	/* Without cycles, or code, they have no instructions. */
-	all = pool_of(table, NULL, source, column->event, column->event);
-	return is_share && is_leader(table, source, column->event) ? has_even : all.number > 0;
+	even = find_even(table, source, column->event);
+	free(even.at);
+	if (is_share && (!even.nr || is_leader(table, source, column->event)))
+		return even.nr;
+	/* Without cycles, or code, branch records have no instructions. */
+	return source != &fn_branches || all.number > 0;
 }
 
 double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,

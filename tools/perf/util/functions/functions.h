@@ -304,6 +304,7 @@ struct fn_row *fn_rows__find(struct fn_rows *rows, struct evsel *evsel, struct p
 struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al, u64 ip);
 struct fn_row *fn_rows__named(struct fn_rows *rows, enum fn_key kind, const char *name);
 int fn_rows__finish(struct fn_rows *rows);	/* before fn_table__settle(): threads have names */
+bool fn_sample__is_in_guest(const struct perf_sample *sample);	/* that perf knows nothing of */
 bool fn_dso__is_jit(const struct dso *dso);
 
 /*

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -49,6 +50,7 @@ struct fn_rows {
 	struct fn_table *table;
 	enum fn_key keys[FN_NR_KEYS];
 	unsigned int nr_keys;
+	u32 has;		/* bits by key */
 	bool inlines;
 	u64 nr_threads;
 	/* All rows that are not one symbol, by the kind of row and a text that identifies it. */
@@ -144,6 +146,8 @@ struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inline
 	}
 	rows->table = table;
 	rows->nr_keys = nr;
+	for (int i = 0; i < nr; i++)
+		rows->has |= BIT(rows->keys[i]);
 	rows->inlines = inlines;
 	strbuf_init(&rows->key, 0);
 	strbuf_init(&rows->identity, 0);
@@ -157,7 +161,7 @@ struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inline
 	/* Inlined functions of call chains, which take long to find. */
 	symbol_conf.inline_name = inlines;
 	/* The first thread names a process, and may end before the others. */
-	symbol_conf.keep_exited_threads |= fn_by__has(by, FN_BY_PROCESS);
+	symbol_conf.keep_exited_threads |= !!(rows->has & BIT(FN_BY_PROCESS));
 	return rows;
 }
 
@@ -185,35 +189,27 @@ void fn_rows__delete(struct fn_rows *rows)
 	free(rows);
 }
 
-static bool has_key(const struct fn_rows *rows, enum fn_key key)
-{
-	for (unsigned int i = 0; i < rows->nr_keys; i++) {
-		if (rows->keys[i] == key)
-			return true;
-	}
-	return false;
-}
-
 bool fn_rows__needs_sample(const struct fn_rows *rows)
 {
-	return has_key(rows, FN_BY_CPU) || has_key(rows, FN_BY_PMU) ||
-	       has_key(rows, FN_BY_CALLCHAIN) || has_key(rows, FN_BY_CGROUP);
+	return rows->has & (BIT(FN_BY_CPU) | BIT(FN_BY_PMU) | BIT(FN_BY_CALLCHAIN) |
+			    BIT(FN_BY_CGROUP));
 }
 
 /* The thread, its comm, its cgroup and the CPU are known nevertheless, and so is a call chain. */
 bool fn_rows__is_nowhere(const struct fn_rows *rows, const struct perf_sample *sample)
 {
-	return !sample->ip && (has_key(rows, FN_BY_SYMBOL) || has_key(rows, FN_BY_DSO) ||
-			       has_key(rows, FN_BY_SRCLINE) || has_key(rows, FN_BY_CALLCHAIN));
+	return !sample->ip && rows->has & (BIT(FN_BY_SYMBOL) | BIT(FN_BY_DSO) |
+					   BIT(FN_BY_SRCLINE) | BIT(FN_BY_CALLCHAIN));
 }
 
 const char *fn_rows__lacks(const struct fn_rows *rows, struct evsel *evsel)
 {
-	if (has_key(rows, FN_BY_CPU) && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
+	if (rows->has & BIT(FN_BY_CPU) && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
 		return "--sample-cpu";
-	if (has_key(rows, FN_BY_CGROUP) && !(evsel->core.attr.sample_type & PERF_SAMPLE_CGROUP))
+	if (rows->has & BIT(FN_BY_CGROUP) &&
+	    !(evsel->core.attr.sample_type & PERF_SAMPLE_CGROUP))
 		return "--all-cgroups";
-	if (has_key(rows, FN_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
+	if (rows->has & BIT(FN_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
 		return "--call-graph fp,4";
 	return NULL;
 }
@@ -562,13 +558,19 @@ static struct fn_row *callchain_row(struct fn_rows *rows, struct evsel *evsel,
 	return frames_row(rows, FN_BY_CALLCHAIN, al, sample->ip);
 }
 
-/* Returns the row of a guest about which perf knows nothing, NULL if the sample is in none. */
-static struct fn_row *guest_row(struct fn_rows *rows, u8 cpumode)
+bool fn_sample__is_in_guest(const struct perf_sample *sample)
 {
-	if (perf_guest || (cpumode != PERF_RECORD_MISC_GUEST_KERNEL &&
-			   cpumode != PERF_RECORD_MISC_GUEST_USER))
+	return !perf_guest && (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
+			       sample->cpumode == PERF_RECORD_MISC_GUEST_USER);
+}
+
+/* Returns the row of a guest about which perf knows nothing, NULL if the sample is in none. */
+static struct fn_row *guest_row(struct fn_rows *rows, const struct perf_sample *sample)
+{
+	if (!fn_sample__is_in_guest(sample))
 		return NULL;
-	return fn_rows__named(rows, FN_BY_SYMBOL, cpumode == PERF_RECORD_MISC_GUEST_KERNEL ?
+	return fn_rows__named(rows, FN_BY_SYMBOL,
+			      sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ?
 			      "[guest kernel]" : "[guest]");
 }
 
@@ -576,7 +578,7 @@ static struct fn_row *guest_row(struct fn_rows *rows, u8 cpumode)
 static struct fn_row *key_row(struct fn_rows *rows, enum fn_key key, struct evsel *evsel,
 			      struct perf_sample *sample, struct addr_location *al)
 {
-	struct fn_row *guest = guest_row(rows, sample->cpumode);
+	struct fn_row *guest = guest_row(rows, sample);
 
 	switch (key) {
 	case FN_BY_COMM:

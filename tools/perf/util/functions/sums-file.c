@@ -371,16 +371,12 @@ static void read_event(struct reader *reader)
 static void read_by(struct reader *reader)
 {
 	struct fn_table *table = reader->table;
+	const char *by = text(&reader->line, NULL);
 	enum fn_key keys[FN_NR_KEYS];
-	const int nr = fn_by__parse(text(&reader->line, NULL), keys, NULL);
-	size_t length = 0;
 
-	if (nr < 0)
+	if (fn_by__parse(by, keys, NULL) < 0)
 		fail(&reader->line, -EINVAL);
-	/* 'pid' is 'process'. */
-	for (int i = 0; i < nr; i++)
-		length += scnprintf(table->by + length, sizeof(table->by) - length, "%s%s",
-				    i ? "," : "", fn_key__name(keys[i]));
+	scnprintf(table->by, sizeof(table->by), "%s", by);
 	table->inlines = integer(&reader->line, 0, 1);
 }
 
