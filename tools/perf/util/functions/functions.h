@@ -171,6 +171,7 @@ struct fn_row {
 	bool has_address;		/* it tells functions of one name apart, within a table */
 	size_t index;			/* in fn_table.rows after fn_table__settle() */
 	char *label;			/* see fn_table__set_labels() */
+	struct fn_row **parts;		/* with several keys: a row of each */
 	struct fn_sums **sums;		/* by set, NULL: none */
 	unsigned int nr_sums;
 	u64 stamp;			/* of the last observation: a recursion counts once */

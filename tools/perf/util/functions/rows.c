@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/bits.h>
-#include <linux/err.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
@@ -39,13 +37,6 @@
 /* Follows the name of an inlined function. */
 #define INLINED		" (inlined)"
 
-/* A row of several keys, with one part per key. */
-struct composed {
-	struct fn_row *row;
-	unsigned int nr;
-	struct fn_row *parts[FN_NR_KEYS];
-};
-
 struct fn_rows {
 	struct fn_table *table;
 	enum fn_key keys[FN_NR_KEYS];
@@ -55,8 +46,6 @@ struct fn_rows {
 	u64 nr_threads;
 	/* All rows that are not one symbol, by the kind of row and a text that identifies it. */
 	struct hashmap *named;
-	/* With several keys: all rows, by their parts. */
-	struct hashmap *composed;
 	struct strbuf key, identity, name;
 };
 
@@ -117,24 +106,6 @@ bool fn_by__is(const char *by, enum fn_key key)
 	return !strcmp(by, key_names[key]);
 }
 
-static size_t hash_parts(long key, void *ctx __maybe_unused)
-{
-	const struct composed *row = (const struct composed *)key;
-	size_t hash = 0;
-
-	for (unsigned int i = 0; i < row->nr; i++)
-		hash = hash * 31 + hash_ptr(row->parts[i], 32);
-	return hash;
-}
-
-static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
-{
-	const struct composed *a = (const struct composed *)key1;
-	const struct composed *b = (const struct composed *)key2;
-
-	return !memcmp(a->parts, b->parts, sizeof(a->parts));
-}
-
 struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inlines)
 {
 	struct fn_rows *rows = zalloc(sizeof(*rows));
@@ -153,8 +124,7 @@ struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inline
 	strbuf_init(&rows->identity, 0);
 	strbuf_init(&rows->name, 0);
 	rows->named = ids__new();
-	rows->composed = hashmap__new(hash_parts, equal_parts, NULL);
-	if (!rows->named || IS_ERR(rows->composed)) {
+	if (!rows->named) {
 		fn_rows__delete(rows);
 		return NULL;
 	}
@@ -165,24 +135,18 @@ struct fn_rows *fn_rows__new(struct fn_table *table, const char *by, bool inline
 	return rows;
 }
 
-static void delete_keys(struct hashmap *map)
+void fn_rows__delete(struct fn_rows *rows)
 {
 	struct hashmap_entry *entry;
 	size_t bucket;
 
-	if (IS_ERR_OR_NULL(map))
-		return;
-	hashmap__for_each_entry(map, entry, bucket)
-		free((void *)entry->pkey);
-	hashmap__free(map);
-}
-
-void fn_rows__delete(struct fn_rows *rows)
-{
 	if (!rows)
 		return;
-	delete_keys(rows->named);
-	delete_keys(rows->composed);
+	if (rows->named) {
+		hashmap__for_each_entry(rows->named, entry, bucket)
+			free((void *)entry->pkey);
+	}
+	hashmap__free(rows->named);
 	strbuf_release(&rows->key);
 	strbuf_release(&rows->identity);
 	strbuf_release(&rows->name);
@@ -609,43 +573,37 @@ static struct fn_row *key_row(struct fn_rows *rows, enum fn_key key, struct evse
 }
 
 /* Returns a row of several keys, which gets its name at the end. */
-static struct fn_row *composed_row(struct fn_rows *rows, const struct composed *parts)
+static struct fn_row *composed_row(struct fn_rows *rows, struct fn_row *const *parts)
 {
 	const u64 *address = NULL;
 	const char *dso = "";
-	struct composed *row;
+	struct fn_row *row;
 
-	if (hashmap__find(rows->composed, parts, &row))
-		return row->row;
+	strbuf_setlen(&rows->identity, 0);
 	/* All parts that are in a DSO are in the same one. */
-	for (unsigned int i = 0; i < parts->nr; i++) {
-		const struct fn_row *part = parts->parts[i];
-
-		dso = *part->dso ? part->dso : dso;
-		address = part->has_address ? &part->address : address;
+	for (unsigned int i = 0; i < rows->nr_keys; i++) {
+		if (strbuf_addf(&rows->identity, "%p ", parts[i]) < 0)
+			return NULL;
+		dso = *parts[i]->dso ? parts[i]->dso : dso;
+		address = parts[i]->has_address ? &parts[i]->address : address;
 	}
-	row = memdup(parts, sizeof(*parts));
-	if (!row)
-		return NULL;
-	row->row = fn_table__new_row(rows->table, "", dso, address);
-	if (!row->row || hashmap__add(rows->composed, row, row)) {
-		free(row);
-		return NULL;
-	}
-	return row->row;
+	row = find_named(rows, FN_NR_KEYS, rows->identity.buf, "", dso, address);
+	if (row && !row->parts)
+		row->parts = memdup(parts, rows->nr_keys * sizeof(*parts));
+	return row && row->parts ? row : NULL;
 }
 
 struct fn_row *fn_rows__find(struct fn_rows *rows, struct evsel *evsel, struct perf_sample *sample,
 			     struct addr_location *al)
 {
-	struct composed row = { .nr = rows->nr_keys };
+	struct fn_row *parts[FN_NR_KEYS];
 
-	for (unsigned int i = 0; i < row.nr; i++) {
-		row.parts[i] = key_row(rows, rows->keys[i], evsel, sample, al);
-		if (!row.parts[i])
+	for (unsigned int i = 0; i < rows->nr_keys; i++) {
+		parts[i] = key_row(rows, rows->keys[i], evsel, sample, al);
+		if (!parts[i])
 			return NULL;
 	}
-	return row.nr == 1 ? row.parts[0] : composed_row(rows, &row);
+	return rows->nr_keys == 1 ? parts[0] : composed_row(rows, parts);
 }
 
 /* Adds the part of one key to a row's name, which has a ; only between parts or frames. */
@@ -672,18 +630,15 @@ static int add_part(struct fn_rows *rows, enum fn_key key, const struct fn_row *
 
 int fn_rows__finish(struct fn_rows *rows)
 {
-	struct hashmap_entry *entry;
-	size_t bucket;
-
-	hashmap__for_each_entry(rows->composed, entry, bucket) {
-		struct composed *row = entry->pvalue;
+	for (size_t i = 0; i < rows->table->nr_rows; i++) {
+		struct fn_row *row = rows->table->rows[i];
 
 		strbuf_setlen(&rows->name, 0);
-		for (unsigned int i = 0; i < row->nr; i++) {
-			if (add_part(rows, rows->keys[i], row->parts[i]) < 0)
+		for (unsigned int j = 0; row->parts && j < rows->nr_keys; j++) {
+			if (add_part(rows, rows->keys[j], row->parts[j]) < 0)
 				return -ENOMEM;
 		}
-		if (rename_row(row->row, rows->name.buf))
+		if (row->parts && rename_row(row, rows->name.buf))
 			return -ENOMEM;
 	}
 	return 0;

@@ -63,6 +63,7 @@ static void free_row(struct fn_row *row)
 	free(row->symbol);
 	free(row->dso);
 	free(row->label);
+	free(row->parts);
 	free(row);
 }
 
