@@ -75,7 +75,7 @@ static const struct {
 	{ "%EF", "share of the emulation faults", "emulation-faults", FN_TOTAL, 100, 1 },
 };
 
-/* The kernel's cache-references and cache-misses are those of another cache on each vendor's CPUs. */
+/* The kernel's cache-references and cache-misses are of another cache on each vendor's CPUs. */
 static const struct {
 	enum fn_vendor vendor;
 	const char *column, *title, *meaning;
