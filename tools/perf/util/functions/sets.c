@@ -210,16 +210,12 @@ bool fn_evsel__is_alone(struct evsel *evsel)
 	return !fn_evsel__has_counts(evsel) && evsel__leader(evsel)->core.nr_members <= 1;
 }
 
-static bool same_core(const struct evsel *a, const struct evsel *b)
-{
-	return fn_event__core(&a->core.attr) == fn_event__core(&b->core.attr);
-}
-
 /* Returns true if the events of both sample in one set. */
 static bool are_together(struct fn_session *session, struct evsel *a, struct evsel *b)
 {
 	return a->core.leader == b->core.leader ||
-	       (fn_evsel__is_alone(a) && fn_evsel__is_alone(b) && same_core(a, b) &&
+	       (fn_evsel__is_alone(a) && fn_evsel__is_alone(b) &&
+		fn_event__core(&a->core.attr) == fn_event__core(&b->core.attr) &&
 		a->core.attr.sample_period && b->core.attr.sample_period &&
 		!takes_operations(session, a) && !takes_operations(session, b));
 }

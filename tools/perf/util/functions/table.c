@@ -176,17 +176,6 @@ int fn_set__add_group(struct fn_set *set, const struct fn_group *group)
 	return 0;
 }
 
-static bool has_events(const struct fn_set *set, const struct fn_event *events, unsigned int nr)
-{
-	if (set->nr_events != nr)
-		return false;
-	for (unsigned int i = 0; i < nr; i++) {
-		if (strcmp(set->events[i].name, events[i].name))
-			return false;
-	}
-	return true;
-}
-
 static int compare_events(const void *one, const void *other)
 {
 	const struct fn_event *a = one, *b = other;
@@ -246,8 +235,13 @@ static struct fn_set *find_set(const struct fn_table *table, const struct fn_sou
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		struct fn_set *set = table->sets[i];
+		unsigned int nr = 0;
 
-		if (!set->is_dropped && set->source == source && has_events(set, events, nr_events))
+		if (set->is_dropped || set->source != source || set->nr_events != nr_events)
+			continue;
+		while (nr < nr_events && !strcmp(set->events[nr].name, events[nr].name))
+			nr++;
+		if (nr == nr_events)
 			return set;
 	}
 	return NULL;
