@@ -77,190 +77,11 @@ static const char *const not_of_top[] = {
 	"tail-synthesize", "threads", "timestamp-filename", NULL
 };
 
-/* The side to which the following inputs belong. */
-enum side { SIDE_NONE, SIDE_BEFORE, SIDE_AFTER, NR_SIDES };
-
-struct inputs {
-	const char **paths;
-	unsigned int nr;
-};
-
-struct report {
-	struct fn_options options;
-	struct inputs inputs[NR_SIDES];
-	enum side side;
-	const char *source, *by_name, *cpus, *fields, *metrics, *sort, *separator, *sums;
-	char by[80];
-	unsigned int limit;
-	double percent_limit, interval;
-	bool children, json, with_ci, diff, single_run, stdio, tui, wants_tui;
-	char *fail_on;
-	/* With --interval, and in top: the times of the table, and the titles of the last one. */
-	const char *time;
-	char *titles;
-	unsigned int nr_tables;
-	const struct fn_screen *screen;
-	/* Messages that the browser would cover, printed when it ends. */
-	FILE *held;
-	char *messages;
-	size_t messages_size;
-};
-
-static void hold_messages(struct report *report)
-{
-	report->held = open_memstream(&report->messages, &report->messages_size);
-	if (report->held)
-		debug_set_file(report->held);
-}
-
-static void release_messages(struct report *report)
-{
-	if (!report->held)
-		return;
-	debug_set_file(stderr);
-	fclose(report->held);
-	report->held = NULL;
-	if (report->messages)
-		fputs(report->messages, stderr);
-}
-
-/* Says what is too large, if that is the error. */
-static int explain(int err)
-{
-	if (err == -EOVERFLOW)
-		fn_err("more events than a table can have columns: record fewer");
-	else if (err == -E2BIG)
-		fn_err("too many rows for their columns (--by dso has fewer): report fewer files at once");
-	else if (err == -ENOMEM)
-		fn_err("not enough memory: report fewer files at once");
-	return err;
-}
-
-/* Returns true if the columns are those of the previous table, whose titles are kept. */
-static bool is_continued(struct report *report, const struct fn_view *view)
-{
-	char *titles = NULL, *longer;
-	bool is_same;
-
-	for (unsigned int i = 0; i < view->nr_fields; i++) {
-		if (asprintf(&longer, "%s\n%s", titles ?: "",
-			     view->columns->columns[view->fields[i]].title) < 0)
-			break;
-		free(titles);
-		titles = longer;
-	}
-	is_same = titles && report->titles && !strcmp(titles, report->titles);
-	free(report->titles);
-	report->titles = titles;
-	return is_same;
-}
-
-static int browse(struct report *report, struct fn_view *view)
+static int browse(struct fn_view *view, const char *notes)
 {
 	use_browser = 1;
 	setup_browser(true);
-	return fn_view__browse(view, report->messages);
-}
-
-static int print_view(struct report *report, struct fn_view *view)
-{
-	FILE *fp = report->screen ? report->screen->fp : stdout;
-
-	if (report->json)
-		return fn_view__print_json(view, fp);
-	if (report->separator) {
-		fn_view__print_csv(view, report->separator, fp);
-		return 0;
-	}
-	if (report->nr_tables && !view->width)
-		fputc('\n', fp);
-	return fn_view__print(view, fp);
-}
-
-static int print_table(struct report *report, const struct fn_table *table)
-{
-	/* A part may have no sample of some groups, and then lacks their columns. */
-	const bool is_part = report->time || report->screen;
-	const bool may_lack = is_part && report->nr_tables;
-	struct fn_columns columns;
-	struct fn_view view = {
-		.table = table, .columns = &columns, .with_ci = report->with_ci,
-		.time = report->time, .width = report->screen ? report->screen->width : 0,
-	};
-	unsigned int limit = report->limit, first = 0;
-	int err = fn_columns__init(&columns, table, report->fields, report->sort), sort;
-	int *fields = NULL;
-
-	if (!err && report->metrics) {
-		first = columns.nr;
-		/* The same warnings were printed for the previous table. */
-		err = fn_metrics__add(&columns, report->metrics, report->nr_tables);
-	}
-	if (err)
-		goto out;
-	err = -EINVAL;
-	sort = fn_sort__find(&columns, report->sort, may_lack);
-	fields = sort < -1 ? NULL : fn_fields__find(&columns, report->fields, first, may_lack,
-						&view.nr_fields);
-	if (!fields)
-		goto out;
-	view.fields = fields;
-	if (report->screen && report->screen->nr_rows)
-		limit = limit ? min(limit, report->screen->nr_rows) : report->screen->nr_rows;
-	err = fn_view__init_rows(&view, sort, report->percent_limit, limit);
-	if (err)
-		goto out;
-	if (!view.nr_rows && table->nr_rows && !is_part) {
-		fn_err("no row has a share of %g %%: take a smaller --percent-limit",
-		       report->percent_limit);
-		err = -EINVAL;
-		goto out;
-	}
-	/* With --interval, the notes about all are printed at the end. */
-	if (!is_part)
-		fn_notes__print("", &columns, &report->options);
-	release_messages(report);
-	if (is_part)
-		view.is_continued = is_continued(report, &view);
-	else if (!report->tui)
-		setup_pager();
-	/* Without rows, there is nothing to browse. */
-	err = report->tui && view.nr_rows ? browse(report, &view) : print_view(report, &view);
-	report->nr_tables++;
-	if (!err && !report->screen)
-		err = fn_flush();
-out:
-	free(view.rows);
-	free(fields);
-	fn_columns__exit(&columns);
-	return explain(err);
-}
-
-/* Prints the table of a span, with its times for the option --time. */
-static int print_span(struct report *report, const struct fn_table *table, u64 begin, u64 end)
-{
-	char time[64];
-	int err;
-
-	scnprintf(time, sizeof(time), "%llu.%09llu,%llu.%09llu",
-		  (unsigned long long)(begin / NSEC_PER_SEC),
-		  (unsigned long long)(begin % NSEC_PER_SEC),
-		  (unsigned long long)(end / NSEC_PER_SEC),
-		  (unsigned long long)(end % NSEC_PER_SEC));
-	report->time = time;
-	err = print_table(report, table);
-	report->time = NULL;
-	return err;
-}
-
-static int take_span(void *data, struct fn_table *table, u64 begin, u64 end)
-{
-	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
-	sighandler_t before = signal(SIGPIPE, SIG_DFL);
-	int err = print_span(data, table, begin, end);
-
-	signal(SIGPIPE, before);
-	return err;
+	return fn_view__browse(view, notes);
 }
 
 static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
@@ -285,7 +106,7 @@ static bool refuse_symbols(const char *name, const char *path)
 }
 
 /* Returns true, after a message, if values could not be told apart. */
-static bool refuse_separator(struct report *report)
+static bool refuse_separator(struct fn_report *report)
 {
 	if (report->separator && !strcmp(report->separator, "\\t"))
 		report->separator = "\t";
@@ -304,7 +125,7 @@ static bool refuse_separator(struct report *report)
 }
 
 /* Sets the keys of the rows. Returns true, after a message, if they are invalid. */
-static bool refuse_by(struct report *report)
+static bool refuse_by(struct fn_report *report)
 {
 	const char *by = report->by_name ?: fn_key__name(FN_BY_SYMBOL);
 	enum fn_key keys[FN_NR_KEYS];
@@ -325,7 +146,7 @@ static bool refuse_by(struct report *report)
 	return true;
 }
 
-static bool refuse_source(struct report *report)
+static bool refuse_source(struct fn_report *report)
 {
 	report->options.source = report->source ? fn_source__find(report->source) : NULL;
 	if (!report->source || report->options.source || !strcmp(report->source, "best"))
@@ -335,7 +156,7 @@ static bool refuse_source(struct report *report)
 }
 
 /* Checks the choice of observations and rows; prints a message if it is invalid. */
-static int choose_rows(struct report *report)
+static int choose_rows(struct fn_report *report)
 {
 	struct fn_options *options = &report->options;
 	bool has_chain;
@@ -372,28 +193,24 @@ static int choose_rows(struct report *report)
 }
 
 /* Without --before and --after, two inputs are before and after. */
-static bool find_sides(struct report *report)
+static bool find_sides(struct fn_report *report)
 {
-	struct inputs *inputs = report->inputs;
+	unsigned int nr[FN_NO_SIDE + 1] = {};
 
 	if (input_name || report->sums)
 		return false;
-	if (!inputs[SIDE_NONE].nr)
-		return inputs[SIDE_BEFORE].nr && inputs[SIDE_AFTER].nr;
-	if (inputs[SIDE_NONE].nr != 2 || inputs[SIDE_BEFORE].nr || inputs[SIDE_AFTER].nr)
-		return false;
-	for (int i = 0; i < 2; i++) {
-		struct inputs *side = &inputs[SIDE_BEFORE + i];
-
-		side->paths[side->nr++] = inputs[SIDE_NONE].paths[i];
-	}
+	for (unsigned int i = 0; i < report->nr_inputs; i++)
+		nr[report->inputs[i].side]++;
+	if (nr[FN_NO_SIDE] != 2 || report->nr_inputs != 2)
+		return !nr[FN_NO_SIDE] && nr[FN_BEFORE] && nr[FN_AFTER];
+	report->inputs[0].side = FN_BEFORE;
+	report->inputs[1].side = FN_AFTER;
 	return true;
 }
 
 /* Returns why options contradict each other, NULL if they do not. */
-static const char *find_conflict(struct report *report)
+static const char *find_conflict(struct fn_report *report)
 {
-	const unsigned int nr_inputs = report->inputs[SIDE_NONE].nr + !!input_name;
 	const struct {
 		bool is_there;
 		const char *text;
@@ -403,7 +220,7 @@ static const char *find_conflict(struct report *report)
 			"--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums"
 		}, {
 			report->interval && (report->diff || report->sums || report->wants_tui ||
-					     nr_inputs > 1),
+					     report->nr_inputs + !!input_name > 1),
 			"--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons"
 		}, {
 			report->fail_on && !report->diff,
@@ -431,30 +248,29 @@ static const char *find_conflict(struct report *report)
 }
 
 /* Prepares for what the options choose. */
-static int prepare(struct report *report)
+static int prepare(struct fn_report *report)
 {
-	const char *conflict;
+	const char *conflict = find_conflict(report);
 
-	report->diff |= report->inputs[SIDE_BEFORE].nr || report->inputs[SIDE_AFTER].nr;
-	conflict = find_conflict(report);
 	if (conflict) {
 		fn_err("%s", conflict);
 		return -EINVAL;
 	}
 	/* The browser shows one table of functions and no other output. */
-	report->tui &= !report->json && !report->separator && !report->sums && !report->diff &&
-		       !report->interval;
+	if (report->tui && !report->json && !report->separator && !report->sums && !report->diff &&
+	    !report->interval)
+		report->browse = browse;
 	if (report->interval) {
 		report->options.span = report->interval * NSEC_PER_SEC + 0.5;
-		report->options.take = take_span;
+		report->options.take = fn_report__take_span;
 		report->options.data = report;
 	}
-	if (report->tui && verbose <= 0)
-		hold_messages(report);
+	if (report->browse && verbose <= 0)
+		fn_report__hold_messages(report);
 	return 0;
 }
 
-static int add_input(struct report *report, const char *path, struct fn_table *table)
+static int add_input(struct fn_report *report, const char *path, struct fn_table *table)
 {
 	struct fn_table own;
 	const char *reason;
@@ -475,52 +291,36 @@ static int add_input(struct report *report, const char *path, struct fn_table *t
 	return err ?: fn_table__settle(table);
 }
 
-static int report_table(struct report *report)
+static int report_table(struct fn_report *report)
 {
-	const struct inputs *inputs = &report->inputs[SIDE_NONE];
+	const unsigned int nr = report->nr_inputs;
 	const char *default_input = input_name ?: "perf.data";
 	struct fn_table table;
 	int err = 0;
 
 	fn_table__init(&table);
-	if (!inputs->nr || input_name)
+	if (!nr || input_name)
 		err = add_input(report, default_input, &table);
-	for (unsigned int i = 0; !err && i < inputs->nr; i++)
-		err = add_input(report, inputs->paths[i], &table);
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = add_input(report, report->inputs[i].path, &table);
 	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
-	if (!report->tui)
+	if (!report->browse)
 		signal(SIGPIPE, SIG_DFL);
 	if (!err && fn_table__is_empty(&table) && fn_options__filter(&report->options))
-		fn_input__note_empty(inputs->nr > 1 ? "the recordings" :
-				     inputs->nr ? inputs->paths[0] : default_input,
+		fn_input__note_empty(nr > 1 ? "the recordings" :
+				     nr ? report->inputs[0].path : default_input,
 				     &report->options);
 	if (!err && (report->interval || report->sums)) {
 		err = fn_notes__print_all(&table, &report->options);
 		/* The table of sums may be too large. */
-		err = report->sums ? 0 : explain(err);
+		err = report->sums ? 0 : fn_explain(err);
 	}
 	if (!err && report->sums)
 		err = fn_table__write_sums(report->sums, &table);
 	else if (!err && !report->interval)
-		err = print_table(report, &table);
+		err = fn_report__print(report, &table);
 	fn_table__exit(&table);
 	return err;
-}
-
-static int compare(struct report *report)
-{
-	const struct fn_compare_options options = {
-		.before = report->inputs[SIDE_BEFORE].paths,
-		.after = report->inputs[SIDE_AFTER].paths,
-		.nr_before = report->inputs[SIDE_BEFORE].nr,
-		.nr_after = report->inputs[SIDE_AFTER].nr,
-		.fields = report->fields, .metrics = report->metrics, .sort = report->sort,
-		.separator = report->separator, .fail_on = report->fail_on,
-		.percent_limit = report->percent_limit, .limit = report->limit,
-		.json = report->json, .with_ci = report->with_ci, .single_run = report->single_run,
-	};
-
-	return explain(fn_compare(&options, &report->options));
 }
 
 /* --fail-on may be given more than once. */
@@ -555,25 +355,24 @@ static int parse_number(const struct option *opt, const char *str, int unset __m
 	return -EINVAL;
 }
 
-static void add_path(struct report *report, const char *path)
+static void add_path(struct fn_report *report, const char *path)
 {
-	struct inputs *inputs = &report->inputs[report->side];
-
-	inputs->paths[inputs->nr++] = path;
+	report->inputs[report->nr_inputs++] = (struct fn_input){ path, report->side };
 }
 
 /* --before and --after */
 static int add_to_side(const struct option *opt, const char *path, int unset __maybe_unused)
 {
-	struct report *report = opt->value;
+	struct fn_report *report = opt->value;
 
-	report->side = strcmp(opt->long_name, "before") ? SIDE_AFTER : SIDE_BEFORE;
+	report->diff = true;
+	report->side = strcmp(opt->long_name, "before") ? FN_AFTER : FN_BEFORE;
 	add_path(report, path);
 	return 0;
 }
 
 /* Inputs belong to the --before or --after that they follow. */
-static void parse_report(struct report *report, const struct option *options, int argc,
+static void parse_report(struct fn_report *report, const struct option *options, int argc,
 			 const char **argv)
 {
 	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
@@ -635,16 +434,16 @@ static struct option *choose_options(const struct option *options, size_t nr, bo
 	return chosen;
 }
 
-static struct option *make_options(struct report *report, struct fn_top_options *top, bool is_top)
+static struct option *make_options(struct fn_report *report, bool is_top)
 {
 	const struct option options[] = {
 	OPT_GROUP("Tables:"),
-	OPT_VALUE('d', "delay", &top->delay, "seconds",
+	OPT_VALUE('d', "delay", &report->delay, "seconds",
 		  "seconds from one table to the next (default: 2)", parse_number, delays),
-	OPT_VALUE(0, "last", &top->last, "seconds",
+	OPT_VALUE(0, "last", &report->last, "seconds",
 		  "seconds that a table covers (default: 30; 0: all since the start)", parse_number,
 		  lasts),
-	OPT_UINTEGER(0, "count", &top->count, "end after this number of tables"),
+	OPT_UINTEGER(0, "count", &report->count, "end after this number of tables"),
 	OPT_GROUP("Input:"),
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
 	OPT_BOOLEAN('f', "force", &report->options.force, "don't do ownership validation"),
@@ -732,15 +531,12 @@ static struct option *make_options(struct report *report, struct fn_top_options 
 
 static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
-	struct report report = {};
-	struct fn_top_options top;
-	struct option *options = make_options(&report, &top, /*is_top=*/false);
+	struct fn_report report = { .side = FN_NO_SIDE };
+	struct option *options = make_options(&report, /*is_top=*/false);
 	int err = -1;
 
-	for (int i = 0; i < NR_SIDES; i++)
-		report.inputs[i].paths = calloc(argc + 1, sizeof(*report.inputs[i].paths));
-	if (!options || !report.inputs[0].paths || !report.inputs[1].paths ||
-	    !report.inputs[2].paths)
+	report.inputs = calloc(argc + 1, sizeof(*report.inputs));
+	if (!options || !report.inputs)
 		goto out;
 	parse_report(&report, options, argc, argv);
 	/* perf takes it for the CPU of this machine, and its tables of events may not have it. */
@@ -752,26 +548,14 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	err = choose_rows(&report) ?: prepare(&report);
 	if (!err)
-		err = report.diff ? compare(&report) : report_table(&report);
-	release_messages(&report);
+		err = report.diff ? fn_explain(fn_compare(&report)) : report_table(&report);
+	fputs(fn_report__release_messages(&report), stderr);
 	free(fn_metrics__cpu);
-	free(report.messages);
-	free(report.fail_on);
-	perf_cpu_map__put(report.options.cpus);
-	free(report.titles);
 out:
-	for (int i = 0; i < NR_SIDES; i++)
-		free(report.inputs[i].paths);
+	fn_report__exit(&report);
 	free(options);
 	return err < 0 ? -1 : err;
 }
-
-/* State of perf functions top. */
-struct top {
-	struct report report;
-	struct fn_record record;
-	char *sort;		/* as chosen with a key */
-};
 
 /* Returns true, after a message, if nothing more can be written, which perf record may not say. */
 static bool is_device_full(const char *output)
@@ -811,79 +595,15 @@ static void separate_program(void)
 }
 
 /* This process is perf record, so what it forks is the program. */
-static int record_for_top(void *data, int said, bool has_screen)
+static int record_for_top(struct fn_report *report, int said, bool has_screen)
 {
-	struct top *top = data;
-
 	streams.err = has_screen ? open("/dev/null", O_RDWR | O_CLOEXEC) :
 				   fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	streams.in = has_screen ? streams.err : -1;
 	if (streams.err < 0 || pthread_atfork(NULL, NULL, separate_program) ||
 	    dup2(said, STDERR_FILENO) < 0)
 		return -1;
-	return call_record(&top->record);
-}
-
-static int print_for_top(void *data, const struct fn_table *table, const struct fn_screen *screen)
-{
-	struct top *top = data;
-	int err;
-
-	top->report.screen = screen;
-	err = screen->width ? print_table(&top->report, table) :
-			      print_span(&top->report, table, screen->begin, screen->end);
-	top->report.screen = NULL;
-	return err;
-}
-
-static bool has_column(const struct report *report, const struct fn_table *table, const char *name)
-{
-	struct fn_columns columns;
-	bool found;
-
-	found = !fn_columns__init(&columns, table, name, NULL) &&
-		(!report->metrics || !fn_metrics__add(&columns, report->metrics, true)) &&
-		(fn_fields__is_key(&columns, name, strlen(name)) ||
-		 fn_columns__find(&columns, name, strlen(name)) >= 0);
-	fn_columns__exit(&columns);
-	return found;
-}
-
-/* Handles the keys e, s and f. */
-static char *choose_for_top(void *data, const struct fn_table *table, char key, const char *text)
-{
-	struct top *top = data;
-	struct report *report = &top->report;
-	char *message = NULL, *end, *copy;
-	unsigned long long rows;
-	double percent;
-
-	if (key == 'e') {
-		rows = strtoull(text, &end, 10);
-		if (!isdigit(*text) || *end || rows > UINT_MAX)
-			return strdup("this takes a whole number of rows, or 0");
-		report->limit = rows;
-		return NULL;
-	}
-	if (key == 's') {
-		if (!table->nr_rows)
-			return strdup("no columns yet: try again when the table has rows");
-		if (!has_column(report, table, text))
-			return asprintf(&message, "there is no column %s: type the title of one",
-					text) < 0 ? NULL : message;
-		copy = strdup(text);
-		if (!copy)
-			return NULL;
-		free(top->sort);
-		top->sort = copy;
-		report->sort = copy;
-		return NULL;
-	}
-	percent = strtod(text, &end);
-	if (*end || !(percent >= 0 && percent <= 100))
-		return strdup("this takes a number from 0 to 100");
-	report->percent_limit = percent;
-	return NULL;
+	return call_record(report->record);
 }
 
 /* Pipes must not get the number of a stream that is closed. Returns false, after a message. */
@@ -902,7 +622,7 @@ static bool prepare_streams(void)
 	return true;
 }
 
-static int run_top(struct top *top, struct fn_top_options *options, int argc, const char **argv,
+static int run_top(struct fn_report *report, int argc, const char **argv,
 		   const struct option *own)
 {
 	/*
@@ -910,7 +630,6 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 	 * as this takes, each buffer is as large as the user may have it.
 	 */
 	static const char *const buffers[] = { "-m", "1M", NULL };
-	struct report *report = &top->report;
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct fn_recorder recorder = {
@@ -927,29 +646,25 @@ static int run_top(struct top *top, struct fn_top_options *options, int argc, co
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
-	if (fn_record__init(&top->record, record_options, &recorder, argc, argv))
+	if (fn_record__init(report->record, record_options, &recorder, argc, argv))
 		return -1;
-	report->metrics = top->record.metrics;
-	options->stdio = report->stdio || report->json || report->separator;
+	report->metrics = report->record->metrics;
 	if (choose_rows(report))
 		return -1;
-	return fn_top__run(options, fds);
+	return fn_top__run(report, fds);
 }
 
 static int cmd_functions_top(int argc, const char **argv)
 {
-	struct top top = {};
-	struct fn_top_options options = {
-		.delay = 2, .last = 30, .input = &top.report.options, .record = record_for_top,
-		.print = print_for_top, .choose = choose_for_top, .data = &top,
+	struct fn_record record = {};
+	struct fn_report report = {
+		.delay = 2, .last = 30, .record = &record, .call_record = record_for_top,
 	};
-	struct option *own = make_options(&top.report, &options, /*is_top=*/true);
-	int ret = own ? run_top(&top, &options, argc, argv, own) : -1;
+	struct option *own = make_options(&report, /*is_top=*/true);
+	int ret = own ? run_top(&report, argc, argv, own) : -1;
 
-	perf_cpu_map__put(top.report.options.cpus);
-	fn_record__exit(&top.record);
-	free(top.report.titles);
-	free(top.sort);
+	fn_report__exit(&report);
+	fn_record__exit(&record);
 	free(own);
 	return ret;
 }

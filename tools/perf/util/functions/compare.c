@@ -33,7 +33,7 @@
 #define FAR			5
 #define STATUS_EXCEEDED		2
 
-enum { BEFORE, AFTER, NR_SIDES };
+enum { BEFORE = FN_BEFORE, AFTER = FN_AFTER, NR_SIDES };
 static const char *const side_names[] = { "before", "after" };
 
 /* A table with its values. */
@@ -82,7 +82,7 @@ struct limit {
 };
 
 struct comparison {
-	const struct fn_compare_options *options;
+	const struct fn_report *report;
 	struct side sides[NR_SIDES];
 	const struct fn_columns *columns;	/* those after */
 	struct pair *pairs;
@@ -202,27 +202,26 @@ static int read_run(struct side *side, const char *path, struct fn_options *opti
 	return 0;
 }
 
-static int read_side(struct side *side, const char *const *paths, unsigned int nr,
-		     const struct fn_compare_options *compare, struct fn_options *options)
+static int read_side(struct side *sides, enum fn_side s, struct fn_report *report)
 {
+	struct side *side = &sides[s];
 	int err = 0;
 
-	side->runs = calloc(nr + 1, sizeof(*side->runs));
+	side->runs = calloc(report->nr_inputs + 1, sizeof(*side->runs));
 	if (!side->runs)
 		return -ENOMEM;
 	side->nr = 1;
-	for (unsigned int i = 0; !err && i < nr; i++)
-		err = read_run(side, paths[i], options);
+	for (unsigned int i = 0; !err && i < report->nr_inputs; i++) {
+		if (report->inputs[i].side == s)
+			err = read_run(side, report->inputs[i].path, &report->options);
+	}
 	err = err ?: fn_table__settle(&side->runs->table);
 	for (unsigned int i = 0; !err && i < side->nr; i++) {
 		struct run *run = &side->runs[i];
 
-		err = fn_columns__init(&run->columns, &run->table, compare->fields,
-				       compare->sort);
-		if (!err && compare->metrics)
-			err = fn_metrics__add(&run->columns, compare->metrics, /*is_silent=*/i);
+		err = fn_report__init_columns(report, &run->table, &run->columns, /*is_silent=*/i);
 	}
-	return err ?: fn_table__set_labels(&side->runs->table, compare->json ? INT_MAX : 0);
+	return err ?: fn_table__set_labels(&side->runs->table, report->json ? INT_MAX : 0);
 }
 
 /*
@@ -643,7 +642,7 @@ static bool refuse_limit(const struct comparison *comparison, const struct limit
 	else if (before->columns[old].source != column->source)
 		fn_err("--fail-on %s: its values come from other sources before than after: record both alike, or choose a --source that both have",
 		       text);
-	else if (!comparison->has_several_runs && !comparison->options->single_run)
+	else if (!comparison->has_several_runs && !comparison->report->single_run)
 		fn_err("--fail-on %s: one run of each build cannot tell a change from what runs differ by: record each several times for --before old*.data --after new*.data, or insist with --single-run",
 		       text);
 	else
@@ -679,7 +678,7 @@ static int read_limit(const struct comparison *comparison, struct limit *limit)
 
 static int read_limits(struct comparison *comparison)
 {
-	char *rest = comparison->options->fail_on, *text;
+	char *rest = comparison->report->fail_on, *text;
 	int err = 0;
 
 	while (!err && (text = strsep(&rest, ",")) != NULL) {
@@ -739,7 +738,7 @@ static bool find_exceeded(struct comparison *comparison, const struct limit *lim
 
 static void rank(const struct comparison *comparison, struct pair *pair, int column)
 {
-	const double least = comparison->options->percent_limit;
+	const double least = comparison->report->percent_limit;
 	const struct change *change = &pair->changes[max(column, 0)];
 	bool is_small = least;
 
@@ -777,7 +776,7 @@ static int compare_pairs(const void *one, const void *other)
 /* Sorts the functions. Returns how many to print. */
 static size_t sort_pairs(struct comparison *comparison, int column)
 {
-	const size_t limit = comparison->options->limit;
+	const size_t limit = comparison->report->limit;
 	size_t nr = comparison->nr_pairs;
 
 	for (size_t i = 0; i < nr; i++)
@@ -795,7 +794,7 @@ static const char *status_of(const struct pair *pair)
 
 static bool has_ci(const struct comparison *comparison, unsigned int field)
 {
-	return comparison->options->with_ci && !column_of(comparison, field)->is_count;
+	return comparison->report->with_ci && !column_of(comparison, field)->is_count;
 }
 
 /* Adds the value after (before if the function vanished), its change, and the change's interval. */
@@ -901,7 +900,7 @@ static void print_csv(const struct comparison *comparison, size_t nr_shown)
 	static const char *const titles[] = {
 		"before", "after", "change", "low", "high", "significant", "weak"
 	};
-	const char *separator = comparison->options->separator;
+	const char *separator = comparison->report->separator;
 	const char *by = comparison->columns->table->by;
 	char title[256];
 
@@ -982,20 +981,20 @@ static void print_json(const struct comparison *comparison, size_t nr_shown)
 	fn_json__end(&json, '}');
 }
 
-static void print_notes(const struct comparison *comparison, const struct fn_options *options)
+static void print_notes(const struct comparison *comparison)
 {
 	static const char *const vendors[] = { "unknown", "Arm", "Intel", "AMD" };
 	const struct run *before = comparison->sides[BEFORE].runs;
 	const struct run *after = comparison->sides[AFTER].runs;
 
-	fn_notes__print("before: ", &before->columns, options);
-	fn_notes__print("after: ", &after->columns, options);
+	fn_notes__print("before: ", &before->columns, &comparison->report->options);
+	fn_notes__print("after: ", &after->columns, &comparison->report->options);
 	if (!comparison->has_several_runs)
 		fn_warn("with one run of each build, %s: compare several runs with --before A... --after B...%s",
-			comparison->options->single_run ?
+			comparison->report->single_run ?
 			"a * holds for these two runs only" :
 			"no change is marked, as runs of one build differ, too",
-			comparison->options->single_run ? "" : ", or insist with --single-run");
+			comparison->report->single_run ? "" : ", or insist with --single-run");
 	if (comparison->has_other_vendor)
 		fn_warn("the CPU before is %s's and the one after %s's, so changes are not those of the program alone, and events that count something else there are not compared",
 			vendors[fn_table__vendor(&before->table)],
@@ -1004,17 +1003,16 @@ static void print_notes(const struct comparison *comparison, const struct fn_opt
 		fn_warn("some values come from other sources before than after, so their changes have no 95 %% interval: record both alike, or choose a --source that both have");
 }
 
-static int print_comparison(struct comparison *comparison, const struct fn_options *options,
-			    int sort)
+static int print_comparison(struct comparison *comparison, int sort)
 {
 	const size_t nr_shown = sort_pairs(comparison, sort);
 	int err = 0;
 
-	print_notes(comparison, options);
+	print_notes(comparison);
 	setup_pager();
-	if (comparison->options->json) {
+	if (comparison->report->json) {
 		print_json(comparison, nr_shown);
-	} else if (comparison->options->separator) {
+	} else if (comparison->report->separator) {
 		print_csv(comparison, nr_shown);
 	} else {
 		err = print_table(comparison, nr_shown);
@@ -1023,7 +1021,7 @@ static int print_comparison(struct comparison *comparison, const struct fn_optio
 	return err ?: fn_flush();
 }
 
-static int compare_sides(struct comparison *comparison, const struct fn_options *options)
+static int compare_sides(struct comparison *comparison)
 {
 	const struct side *before = &comparison->sides[BEFORE], *after = &comparison->sides[AFTER];
 	const struct fn_table *old = &before->runs->table, *new = &after->runs->table;
@@ -1039,7 +1037,7 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 	}
 	if (strcmp(old->by, new->by) || old->inlines != new->inlines) {
 		fn_err("%s: its rows are of another kind than those before: use the same --by, --children and --inline for both",
-		       comparison->options->after[0]);
+		       comparison->report->options.name);
 		return -EINVAL;
 	}
 	comparison->columns = &after->runs->columns;
@@ -1047,9 +1045,10 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 	comparison->has_other_vendor = vendors[BEFORE] != FN_VENDOR_UNKNOWN &&
 				       vendors[AFTER] != FN_VENDOR_UNKNOWN &&
 				       vendors[BEFORE] != vendors[AFTER];
-	comparison->fields = fn_fields__find(comparison->columns, comparison->options->fields, 0,
-					     /*may_lack=*/false, &comparison->nr_fields);
-	sort = fn_sort__find(comparison->columns, comparison->options->sort, /*may_lack=*/false);
+	comparison->fields = fn_fields__find(comparison->columns, comparison->report->fields,
+					     /*has_metrics=*/false, /*may_lack=*/false,
+					     &comparison->nr_fields);
+	sort = fn_sort__find(comparison->columns, comparison->report->sort, /*may_lack=*/false);
 	if (!comparison->fields || sort < -1)
 		return -EINVAL;
 	err = read_limits(comparison) ?: find_pairs(comparison);
@@ -1057,26 +1056,25 @@ static int compare_sides(struct comparison *comparison, const struct fn_options 
 		return err;
 	for (unsigned int c = 0; c < comparison->columns->nr; c++)
 		compare_column(comparison, c);
-	if (comparison->has_several_runs || comparison->options->single_run)
+	if (comparison->has_several_runs || comparison->report->single_run)
 		find_true_changes(comparison, /*limit=*/NULL, FALSE_DISCOVERIES);
-	err = print_comparison(comparison, options, sort);
+	err = print_comparison(comparison, sort);
 	for (unsigned int i = 0; !err && i < comparison->nr_limits; i++)
 		is_exceeded |= find_exceeded(comparison, &comparison->limits[i]);
 	return err ?: is_exceeded ? STATUS_EXCEEDED : 0;
 }
 
-int fn_compare(const struct fn_compare_options *compare, struct fn_options *options)
+int fn_compare(struct fn_report *report)
 {
-	struct comparison comparison = { .options = compare };
+	struct comparison comparison = { .report = report };
 	struct side *sides = comparison.sides;
 	int err;
 
-	err = read_side(&sides[BEFORE], compare->before, compare->nr_before, compare, options) ?:
-	      read_side(&sides[AFTER], compare->after, compare->nr_after, compare, options);
+	err = read_side(sides, FN_BEFORE, report) ?: read_side(sides, FN_AFTER, report);
 	if (!err) {
 		/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
 		signal(SIGPIPE, SIG_DFL);
-		err = compare_sides(&comparison, options);
+		err = compare_sides(&comparison);
 	}
 	side__exit(&sides[BEFORE]);
 	side__exit(&sides[AFTER]);

@@ -32,12 +32,14 @@ struct fn_column;
 struct fn_columns;
 struct fn_metric;
 struct fn_pair;
+struct fn_record;
 struct fn_rows;
 struct fn_sample;
 struct fn_session;
 struct fn_streams;
 struct fn_table;
 struct fn_value;
+struct fn_view;
 struct machine;
 struct option;
 struct perf_cpu_map;
@@ -720,15 +722,71 @@ bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row 
 
 /*
  * The columns to print, NULL after a message about a wrong name, which @may_lack allows. Without
- * names, -M has its metrics from column @first on.
+ * names, all, or the metrics of -M.
  */
-int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int first,
+int *fn_fields__find(const struct fn_columns *columns, const char *names, bool has_metrics,
 		     bool may_lack, unsigned int *nr_fields);
 /* Whether a name is that of the rows' key, as 'symbol'. */
 bool fn_fields__is_key(const struct fn_columns *columns, const char *name, size_t length);
 /* The column of --sort: -1 by name, -EINVAL after a message. */
 int fn_sort__find(const struct fn_columns *columns, const char *name, bool may_lack);
 int fn_flush(void);		/* checks stdout */
+
+enum fn_side { FN_BEFORE, FN_AFTER, FN_NO_SIDE };
+
+struct fn_input {
+	const char *path;
+	enum fn_side side;
+};
+
+/* The options of report and top, and what they print. */
+struct fn_report {
+	struct fn_options options;
+	struct fn_input *inputs;
+	unsigned int nr_inputs;
+	enum fn_side side;		/* of the inputs that follow */
+	const char *source, *by_name, *cpus, *fields, *metrics, *sort, *separator, *sums;
+	char by[80];
+	char *fail_on;			/* limits, which are cut apart */
+	unsigned int limit;
+	double percent_limit, interval;
+	bool children, json, with_ci, diff, single_run, stdio, tui, wants_tui;
+	/* Of top: seconds from one table to the next, and that it covers, 0: all. */
+	double delay, last;
+	unsigned int count;		/* of tables, 0: no end */
+	struct fn_record *record;
+	/*
+	 * Records to stdout until there is a signal, in a process of its own, with messages to the
+	 * file @said. A command of it must not touch the screen if there is one.
+	 */
+	int (*call_record)(struct fn_report *report, int said, bool has_screen);
+
+	int (*browse)(struct fn_view *view, const char *notes);	/* NULL: print */
+	/* A table of a part: its times, and the titles of the one before. */
+	const char *time;
+	char *titles;
+	unsigned int nr_tables;
+	/* Where top prints, NULL: to stdout. */
+	FILE *fp;
+	int width;			/* 0: there is no screen */
+	unsigned int nr_lines;		/* 0: all */
+	/* Messages that a screen would cover. */
+	FILE *held;
+	char *messages;
+	size_t messages_size;
+};
+
+void fn_report__exit(struct fn_report *report);
+int fn_report__init_columns(const struct fn_report *report, const struct fn_table *table,
+			    struct fn_columns *columns, bool is_silent);
+int fn_report__print(struct fn_report *report, const struct fn_table *table);
+/* Prints the table of a span with its times, as the option --time has them. */
+int fn_report__print_span(struct fn_report *report, const struct fn_table *table, u64 begin,
+			  u64 end);
+int fn_report__take_span(void *data, struct fn_table *table, u64 begin, u64 end);
+void fn_report__hold_messages(struct fn_report *report);
+const char *fn_report__release_messages(struct fn_report *report);	/* what was held */
+int fn_explain(int err);	/* says what is too large, if that is the error */
 
 /*
  * The writer of JSON. Begin with a zeroed structure and its @fp. Members of objects have a @key;
@@ -817,19 +875,8 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 void fn_record__explain(const struct fn_record *record);
 void fn_record__exit(struct fn_record *record);
 
-/* compare.c: --diff, --before, --after */
-struct fn_compare_options {
-	const char *const *before, *const *after;	/* inputs */
-	unsigned int nr_before, nr_after;
-	const char *fields, *metrics, *sort, *separator;
-	char *fail_on;			/* limits, which are cut apart */
-	double percent_limit;
-	unsigned int limit;
-	bool json, with_ci, single_run;
-};
-
-/* Returns the exit status: 0, 2 if a change is beyond a limit of --fail-on, or negative. */
-int fn_compare(const struct fn_compare_options *compare, struct fn_options *options);
+/* compare.c: --diff. Returns the status: 0, 2 if a change is beyond --fail-on, or negative. */
+int fn_compare(struct fn_report *report);
 
 /* ui/browsers/functions.c */
 #ifdef HAVE_SLANG_SUPPORT
@@ -847,33 +894,9 @@ static inline int fn_view__browse(struct fn_view *view __maybe_unused,
  */
 #define FN_TOP_LEAST_DELAY	0.1
 #define FN_TOP_MOST_SECONDS	1e6
-
-/* Where a table is printed, and the time that it covers in ns of the recording. */
-struct fn_screen {
-	FILE *fp;
-	unsigned int nr_rows;	/* 0: all */
-	int width;		/* 0: there is no screen */
-	u64 begin, end;
-};
-
-struct fn_top_options {
-	double delay;		/* seconds from one table to the next */
-	double last;		/* seconds that a table covers, 0: all */
-	unsigned int count;	/* of tables, 0: no end */
-	bool stdio;
-	const struct fn_options *input;	/* how to read what is recorded */
-	/*
-	 * Records to stdout until there is a signal, in a process of its own, with messages to the
-	 * file @said. A command of it must not touch the screen if there is one.
-	 */
-	int (*record)(void *data, int said, bool has_screen);
-	int (*print)(void *data, const struct fn_table *table, const struct fn_screen *screen);
-	/* Applies the answer to a key. Returns NULL, or why not, to be freed. */
-	char *(*choose)(void *data, const struct fn_table *table, char key, const char *text);
-	void *data;
-};
+#define FN_TOP_MOST_ROWS	1e6
 
 /* Returns the exit status of the command that perf record has run or its own, or -1. */
-int fn_top__run(const struct fn_top_options *options, const int control[2]);
+int fn_top__run(struct fn_report *report, const int control[2]);
 
 #endif /* __PERF_FUNCTIONS_H */

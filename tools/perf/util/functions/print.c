@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Prints tables as text and as values with separators. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/zalloc.h>
+#include <perf/cpumap.h>
+#include <subcmd/pager.h>
 
 #include "../color.h"
 #include "../debug.h"
@@ -715,7 +719,7 @@ static bool has_field(const int *fields, unsigned int nr, int field)
 	return false;
 }
 
-int *fn_fields__find(const struct fn_columns *columns, const char *names, unsigned int first,
+int *fn_fields__find(const struct fn_columns *columns, const char *names, bool has_metrics,
 		     bool may_lack, unsigned int *nr_fields)
 {
 	int *fields = calloc((names ? strlen(names) : columns->nr) + 2, sizeof(*fields));
@@ -724,10 +728,12 @@ int *fn_fields__find(const struct fn_columns *columns, const char *names, unsign
 	*nr_fields = 0;
 	if (!fields)
 		return NULL;
-	if (!names && first)
+	if (!names && has_metrics)
 		fields[(*nr_fields)++] = 0;
-	for (unsigned int i = first; !names && i < columns->nr; i++)
-		fields[(*nr_fields)++] = i;
+	for (unsigned int i = 0; !names && i < columns->nr; i++) {
+		if (!has_metrics || columns->columns[i].metric)
+			fields[(*nr_fields)++] = i;
+	}
 	while (names && *names) {
 		int field = find_field(columns, names, &length);
 
@@ -772,4 +778,173 @@ int fn_flush(void)
 		return 0;
 	fn_err("cannot write the table: %s: send the output elsewhere", strerror(errno));
 	return -EIO;
+}
+
+/*
+ * Reports
+ */
+
+void fn_report__exit(struct fn_report *report)
+{
+	free(report->inputs);
+	free(report->fail_on);
+	free(report->titles);
+	free(report->messages);
+	perf_cpu_map__put(report->options.cpus);
+}
+
+void fn_report__hold_messages(struct fn_report *report)
+{
+	report->held = open_memstream(&report->messages, &report->messages_size);
+	if (report->held)
+		debug_set_file(report->held);
+}
+
+const char *fn_report__release_messages(struct fn_report *report)
+{
+	if (!report->held)
+		return "";
+	debug_set_file(stderr);
+	fclose(report->held);
+	report->held = NULL;
+	return report->messages ?: "";
+}
+
+int fn_explain(int err)
+{
+	if (err == -EOVERFLOW)
+		fn_err("more events than a table can have columns: record fewer");
+	else if (err == -E2BIG)
+		fn_err("too many rows for their columns (--by dso has fewer): report fewer files at once");
+	else if (err == -ENOMEM)
+		fn_err("not enough memory: report fewer files at once");
+	return err;
+}
+
+int fn_report__init_columns(const struct fn_report *report, const struct fn_table *table,
+			    struct fn_columns *columns, bool is_silent)
+{
+	int err = fn_columns__init(columns, table, report->fields, report->sort);
+
+	if (!err && report->metrics)
+		err = fn_metrics__add(columns, report->metrics, is_silent);
+	return err;
+}
+
+/* Returns true if the columns are those of the previous table, whose titles are kept. */
+static bool is_continued(struct fn_report *report, const struct fn_view *view)
+{
+	char *titles = NULL, *longer;
+	bool is_same;
+
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
+		if (asprintf(&longer, "%s\n%s", titles ?: "",
+			     view->columns->columns[view->fields[i]].title) < 0)
+			break;
+		free(titles);
+		titles = longer;
+	}
+	is_same = titles && report->titles && !strcmp(titles, report->titles);
+	free(report->titles);
+	report->titles = titles;
+	return is_same;
+}
+
+static int print_view(struct fn_report *report, struct fn_view *view)
+{
+	FILE *fp = report->fp ?: stdout;
+
+	if (report->json)
+		return fn_view__print_json(view, fp);
+	if (report->separator) {
+		fn_view__print_csv(view, report->separator, fp);
+		return 0;
+	}
+	if (report->nr_tables && !view->width)
+		fputc('\n', fp);
+	return fn_view__print(view, fp);
+}
+
+int fn_report__print(struct fn_report *report, const struct fn_table *table)
+{
+	/* A part may have no sample of some groups, and then lacks their columns. */
+	const bool is_part = report->time || report->fp;
+	const bool may_lack = is_part && report->nr_tables;
+	struct fn_columns columns;
+	struct fn_view view = {
+		.table = table, .columns = &columns, .with_ci = report->with_ci,
+		.time = report->time, .width = report->width,
+	};
+	/* The same warnings were printed for the previous table. */
+	int err = fn_report__init_columns(report, table, &columns, report->nr_tables), sort;
+	unsigned int limit = report->limit;
+	int *fields = NULL;
+
+	if (err)
+		goto out;
+	err = -EINVAL;
+	sort = fn_sort__find(&columns, report->sort, may_lack);
+	fields = sort < -1 ? NULL : fn_fields__find(&columns, report->fields, report->metrics,
+						    may_lack, &view.nr_fields);
+	if (!fields)
+		goto out;
+	view.fields = fields;
+	if (report->nr_lines)
+		limit = limit ? min(limit, report->nr_lines) : report->nr_lines;
+	err = fn_view__init_rows(&view, sort, report->percent_limit, limit);
+	if (err)
+		goto out;
+	if (!view.nr_rows && table->nr_rows && !is_part) {
+		fn_err("no row has a share of %g %%: take a smaller --percent-limit",
+		       report->percent_limit);
+		err = -EINVAL;
+		goto out;
+	}
+	if (is_part) {
+		view.is_continued = is_continued(report, &view);
+	} else {
+		/* With --interval, the notes about all are printed at the end. */
+		fn_notes__print("", &columns, &report->options);
+		fputs(fn_report__release_messages(report), stderr);
+		if (!report->browse)
+			setup_pager();
+	}
+	/* Without rows, there is nothing to browse. */
+	err = report->browse && view.nr_rows ? report->browse(&view, report->messages) :
+					       print_view(report, &view);
+	report->nr_tables++;
+	if (!err && !report->fp)
+		err = fn_flush();
+out:
+	free(view.rows);
+	free(fields);
+	fn_columns__exit(&columns);
+	return fn_explain(err);
+}
+
+int fn_report__print_span(struct fn_report *report, const struct fn_table *table, u64 begin,
+			  u64 end)
+{
+	char time[64];
+	int err;
+
+	scnprintf(time, sizeof(time), "%llu.%09llu,%llu.%09llu",
+		  (unsigned long long)(begin / NSEC_PER_SEC),
+		  (unsigned long long)(begin % NSEC_PER_SEC),
+		  (unsigned long long)(end / NSEC_PER_SEC),
+		  (unsigned long long)(end % NSEC_PER_SEC));
+	report->time = time;
+	err = fn_report__print(report, table);
+	report->time = NULL;
+	return err;
+}
+
+int fn_report__take_span(void *data, struct fn_table *table, u64 begin, u64 end)
+{
+	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
+	sighandler_t before = signal(SIGPIPE, SIG_DFL);
+	int err = fn_report__print_span(data, table, begin, end);
+
+	signal(SIGPIPE, before);
+	return err;
 }

@@ -67,15 +67,18 @@ static const struct command {
 	char key;
 	bool asks;	/* for an answer to this */
 	const char *text;
+	double least, most;	/* of a number; 0, 0: it is none */
 } commands[] = {
-	{ 'd', true, "seconds from one table to the next" },
-	{ 'l', true, "seconds that a table covers (0: all since the start or since z)" },
-	{ 'z', false, "forget what was counted so far" },
-	{ 's', true, "column to sort by" },
-	{ 'e', true, "number of rows (0: all that fit)" },
-	{ 'f', true, "least share of a function, in percent" },
-	{ 'h', false, "these keys" },
-	{ 'q', false, "quit (or Q)" },
+	{ 'd', true, "seconds from one table to the next", FN_TOP_LEAST_DELAY,
+	  FN_TOP_MOST_SECONDS },
+	{ 'l', true, "seconds that a table covers (0: all since the start or since z)", 0,
+	  FN_TOP_MOST_SECONDS },
+	{ 'z', false, "forget what was counted so far", 0, 0 },
+	{ 's', true, "column to sort by", 0, 0 },
+	{ 'e', true, "number of rows (0: all that fit)", 0, FN_TOP_MOST_ROWS },
+	{ 'f', true, "least share of a function, in percent", 0, 100 },
+	{ 'h', false, "these keys", 0, 0 },
+	{ 'q', false, "quit (or Q)", 0, 0 },
 };
 
 struct slice {
@@ -85,7 +88,7 @@ struct slice {
 };
 
 struct fn_top {
-	struct fn_top_options options;
+	struct fn_report *report;
 	pid_t child;		/* perf record */
 	int control;		/* its control pipe */
 	int event;		/* all has ended */
@@ -95,7 +98,7 @@ struct fn_top {
 	FILE *said;		/* by perf record */
 	const char *filter;	/* the option that chooses samples, NULL: none */
 
-	/* Between the two threads; delay and last of the options, too. */
+	/* Between the two threads; delay and last of the report, too. */
 	struct mutex mutex;
 	struct list_head slices;
 	u64 taken;		/* when the last sums were */
@@ -114,14 +117,9 @@ struct fn_top {
 	bool has_help;
 	int err;
 	const struct command *asking;	/* at the bottom of the screen */
-	char answer[LINE_SIZE];
-	char *message;
+	char answer[LINE_SIZE], sort[LINE_SIZE], message[2 * LINE_SIZE];
 	/* What is being written where there is no screen. */
 	char *text, *rest;
-	/* Messages, until there is no screen, which they would be written over. */
-	FILE *notes;
-	char *noted;
-	size_t noted_size;
 };
 
 /* For a process that ends in the middle of it. */
@@ -179,7 +177,7 @@ static bool is_due(void *data)
 
 	mutex_lock(&top->mutex);
 	/* The word that has made this round may be early. */
-	has_come = rdclock() - top->taken >= top->options.delay * NSEC_PER_SEC / (2 * PARTS);
+	has_come = rdclock() - top->taken >= top->report->delay * NSEC_PER_SEC / (2 * PARTS);
 	mutex_unlock(&top->mutex);
 	return has_come;
 }
@@ -212,7 +210,7 @@ static void forget(struct fn_top *top)
 /* Keeps a part, and drops slices that are too old. */
 static int add_slice(struct fn_top *top, struct fn_table *part, u64 begin, u64 end)
 {
-	const u64 last = top->options.last * NSEC_PER_SEC;
+	const u64 last = top->report->last * NSEC_PER_SEC;
 	struct slice *newest = NULL, *slice, *next;
 
 	if (!list_empty(&top->slices))
@@ -324,18 +322,18 @@ static void print_status(const struct fn_top *top, FILE *fp)
 /* Prints the table to a memory of its own, NULL if that cannot be. */
 static char *make_text(struct fn_top *top, const struct winsize *size)
 {
-	struct fn_screen screen = {
-		.begin = top->begin, .end = top->end, .width = size ? size->ws_col : 0,
-		.nr_rows = size ? max(size->ws_row - 3, 1) : 0,
-	};
+	struct fn_report *report = top->report;
 	char *text = NULL;
 	size_t length;
 
-	screen.fp = open_memstream(&text, &length);
-	if (!screen.fp)
+	report->width = size ? size->ws_col : 0;
+	report->nr_lines = size ? max(size->ws_row - 3, 1) : 0;
+	report->fp = open_memstream(&text, &length);
+	if (!report->fp)
 		return NULL;
-	top->err = top->options.print(top->options.data, &top->total, &screen);
-	fclose(screen.fp);
+	top->err = report->width ? fn_report__print(report, &top->total) :
+		   fn_report__print_span(report, &top->total, top->begin, top->end);
+	fclose(report->fp);
 	if (top->err)
 		zfree(&text);
 	return text;
@@ -368,12 +366,12 @@ static char *make_screen(struct fn_top *top, const struct winsize *size)
 		line += length + !!line[length];
 	}
 	fputs(ERASE_BELOW, fp);
-	if (top->asking || top->message)
+	if (top->asking || *top->message)
 		fprintf(fp, "\033[%u;1H" ERASE_LINE, size->ws_row);
 	if (top->asking)
 		fprintf(fp, "%s: %s_", top->asking->text, top->answer);
 	else
-		fputs(top->message ?: "", fp);
+		fputs(top->message, fp);
 	fclose(fp);
 out:
 	free(table);
@@ -467,29 +465,59 @@ static void show(struct fn_top *top)
  * Keys and signals
  */
 
-/* Applies an answer; sets a message if it is invalid. */
-static void choose(struct fn_top *top, char key, const char *text)
+static bool has_column(const struct fn_top *top, const char *name)
 {
-	struct fn_top_options *options = &top->options;
-	const double least = key == 'd' ? FN_TOP_LEAST_DELAY : 0;
+	struct fn_report report = *top->report;
+	struct fn_columns columns;
+	bool found;
+
+	report.sort = name;
+	found = !fn_report__init_columns(&report, &top->total, &columns, /*is_silent=*/true) &&
+		(fn_fields__is_key(&columns, name, strlen(name)) ||
+		 fn_columns__find(&columns, name, strlen(name)) >= 0);
+	fn_columns__exit(&columns);
+	return found;
+}
+
+static void choose_column(struct fn_top *top)
+{
+	if (!top->total.nr_rows) {
+		scnprintf(top->message, sizeof(top->message),
+			  "no columns yet: try again when the table has rows");
+	} else if (!has_column(top, top->answer)) {
+		scnprintf(top->message, sizeof(top->message),
+			  "there is no column %s: type the title of one", top->answer);
+	} else {
+		scnprintf(top->sort, sizeof(top->sort), "%s", top->answer);
+		top->report->sort = top->sort;
+	}
+}
+
+/* Applies a number; sets a message if it is out of range. */
+static void choose_number(struct fn_top *top, const struct command *command)
+{
+	struct fn_report *report = top->report;
 	double value;
 	char *end;
 
-	if (key != 'd' && key != 'l') {
-		top->message = options->choose(options->data, &top->total, key, text);
-		return;
-	}
-	value = strtod(text, &end);
-	if (end == text || *end || !(value >= least && value <= FN_TOP_MOST_SECONDS)) {
-		if (asprintf(&top->message, "this takes a number of seconds from %g on", least) < 0)
-			top->message = NULL;
+	value = strtod(top->answer, &end);
+	if (*end || !(value >= command->least && value <= command->most)) {
+		scnprintf(top->message, sizeof(top->message), "this takes a number from %g to %g",
+			  command->least, command->most);
 		return;
 	}
 	mutex_lock(&top->mutex);
-	*(key == 'd' ? &options->delay : &options->last) = value;
+	if (command->key == 'd')
+		report->delay = value;
+	else if (command->key == 'l')
+		report->last = value;
+	else if (command->key == 'e')
+		report->limit = value;
+	else
+		report->percent_limit = value;
 	mutex_unlock(&top->mutex);
 	top->next_table = min_t(u64, top->next_table,
-				rdclock() + (u64)(options->delay * NSEC_PER_SEC));
+				rdclock() + (u64)(report->delay * NSEC_PER_SEC));
 	top->next_word = min(top->next_word, top->next_table);
 }
 
@@ -501,8 +529,10 @@ static void take_character(struct fn_top *top, char c)
 
 	if (c == '\n' || c == '\r') {
 		top->asking = NULL;
-		if (length)
-			choose(top, command->key, top->answer);
+		if (length && command->most)
+			choose_number(top, command);
+		else if (length)
+			choose_column(top);
 	} else if (c == KEY_ESCAPE) {
 		top->asking = NULL;
 	} else if (c == '\b' || c == KEY_DELETE) {
@@ -528,7 +558,7 @@ static void take_key(struct fn_top *top, char key)
 {
 	bool had_help = top->has_help;
 
-	zfree(&top->message);
+	top->message[0] = '\0';
 	if (top->asking) {
 		take_character(top, key);
 		return;
@@ -606,12 +636,12 @@ static void send_word(struct fn_top *top, u64 now)
 	/* If the pipe is full it has enough to read. */
 	if (write(top->control, WORD, strlen(WORD)) < 0)
 		pr_debug("no word to perf record: %m\n");
-	top->next_word = now + top->options.delay * NSEC_PER_SEC / PARTS;
+	top->next_word = now + top->report->delay * NSEC_PER_SEC / PARTS;
 }
 
 static void make_table(struct fn_top *top, u64 now)
 {
-	const u64 delay = top->options.delay * NSEC_PER_SEC;
+	const u64 delay = top->report->delay * NSEC_PER_SEC;
 	bool has_news;
 
 	top->next_table = max(top->next_table + delay, now + delay / PARTS);
@@ -620,7 +650,7 @@ static void make_table(struct fn_top *top, u64 now)
 		print(top, has_news);
 	show(top);
 	top->nr_tables += has_news;
-	if (top->nr_tables && top->nr_tables == top->options.count && !top->is_stopping) {
+	if (top->nr_tables && top->nr_tables == top->report->count && !top->is_stopping) {
 		top->is_finished = !top->has_screen;
 		stop(top);
 		show(top);
@@ -689,7 +719,7 @@ static void *show_tables(void *data)
 	u64 number;
 
 	top->next_word = rdclock();
-	top->next_table = top->next_word + top->options.delay * NSEC_PER_SEC;
+	top->next_table = top->next_word + top->report->delay * NSEC_PER_SEC;
 	show(top);
 	while (!has_ended || top->text) {
 		struct pollfd fds[] = {
@@ -744,7 +774,7 @@ static int start_child(struct fn_top *top, const int control[2], const sigset_t 
 			exit(EXIT_FAILURE);
 		close(data[0]);
 		close(data[1]);
-		exit(top->options.record(top->options.data, fileno(top->said), top->has_screen));
+		exit(top->report->call_record(top->report, fileno(top->said), top->has_screen));
 	}
 	close(data[1]);
 	/* perf reads pipes from there only. */
@@ -817,22 +847,22 @@ static void catch_signals(sigset_t *signals, sigset_t *before)
 
 static int begin(struct fn_top *top, const int control[2])
 {
-	sigset_t signals, before;
+	const struct fn_report *report = top->report;
 	const char *term = getenv("TERM");
+	sigset_t signals, before;
 	int said;
 
-	top->has_screen = !top->options.stdio && isatty(STDOUT_FILENO) && term &&
-			  strcmp(term, "dumb");
+	top->has_screen = !report->stdio && !report->json && !report->separator &&
+			  isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
 	if (top->has_screen && isatty(STDIN_FILENO))
 		top->keys = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	said = memfd_create("perf record", MFD_CLOEXEC);
 	top->said = said < 0 ? NULL : fdopen(said, "w+");
-	top->notes = open_memstream(&top->noted, &top->noted_size);
 	top->event = eventfd(0, EFD_CLOEXEC);
 	catch_signals(&signals, &before);
 	top->signals = signalfd(-1, &signals, SFD_CLOEXEC);
 	fcntl(control[1], F_SETFL, O_NONBLOCK);
-	if (!top->said || !top->notes || top->event < 0 || top->signals < 0)
+	if (!top->said || top->event < 0 || top->signals < 0)
 		return -errno;
 	return start_child(top, control, &before);
 }
@@ -845,7 +875,7 @@ static void cannot_start(int err)
 /* Reads what is recorded from stdin. */
 static int read_samples(struct fn_top *top)
 {
-	struct fn_options options = *top->options.input;
+	struct fn_options options = top->report->options;
 	struct fn_table table;
 	int err;
 
@@ -883,7 +913,7 @@ static int read_all(struct fn_top *top)
 		stop(top);
 		return err;
 	}
-	debug_set_file(top->notes);
+	fn_report__hold_messages(top->report);
 	/* This closes stdin. A file that the other thread opens may then have its number. */
 	err = read_samples(top);
 	/* Nobody reads what perf record writes. */
@@ -896,14 +926,14 @@ static int read_all(struct fn_top *top)
 		pr_debug("no end: %m\n");
 	pthread_join(thread, NULL);
 	restore_terminal();
-	debug_set_file(stderr);
+	fn_report__release_messages(top->report);
 	return err;
 }
 
-int fn_top__run(const struct fn_top_options *options, const int control[2])
+int fn_top__run(struct fn_report *report, const int control[2])
 {
 	struct fn_top top = {
-		.options = *options, .filter = fn_options__filter(options->input), .keys = -1,
+		.report = report, .filter = fn_options__filter(&report->options), .keys = -1,
 	};
 	int err, read_err, status;
 
@@ -918,22 +948,19 @@ int fn_top__run(const struct fn_top_options *options, const int control[2])
 	status = wait_for_child(&top);
 	err = top.err;
 	print_said(&top);
-	fclose(top.notes);
 	/* A recording that the user has ended may be cut. */
 	if (top.is_stopping && !top.is_unreadable)
 		read_err = 0;
 	/* If perf record has failed, it has said why. */
 	if (err || (read_err && !status))
-		fputs(top.noted, stderr);
+		fputs(report->messages ?: "", stderr);
 	if (!err && !status)
 		err = read_err;
-	fn_notes__print_all(&top.total, options->input);
+	fn_notes__print_all(&top.total, &report->options);
 
 	forget(&top);
 	mutex_destroy(&top.mutex);
 	fclose(top.said);
-	free(top.noted);
-	free(top.message);
 	/* Until here it has a reader: to write to it is no error if perf record has ended. */
 	close(control[0]);
 	close(control[1]);
