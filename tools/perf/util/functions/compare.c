@@ -23,7 +23,6 @@
 #include <linux/string.h>
 #include <subcmd/pager.h>
 
-#include "../color.h"
 #include "../debug.h"
 #include "functions.h"
 
@@ -798,52 +797,49 @@ static bool has_ci(const struct comparison *comparison, unsigned int field)
 }
 
 /* Adds the value after (before if the function vanished), its change, and the change's interval. */
-static int add_cells(const struct comparison *comparison, struct fn_text *text,
-		     const struct pair *pair, unsigned int field)
+static void add_cells(const struct comparison *comparison, struct fn_text *text,
+		      const struct pair *pair, unsigned int field)
 {
 	const struct fn_column *column = column_of(comparison, field);
 	const struct change *change = change_of(comparison, pair, field);
 	const struct fn_value *before = &change->values[BEFORE], *after = &change->values[AFTER];
 	struct fn_value value = pair->rows[AFTER] || fn_value__is_defined(after) ? *after : *before;
 	char buf[2 * FN_CELL_SIZE] = "-", low[FN_CELL_SIZE], high[FN_CELL_SIZE];
-	int err;
 
 	value.mark = max(before->mark, after->mark);
 	if (fn_value__is_defined(&change->value))
 		scnprintf(buf, sizeof(buf), "%s%s",
 			  fn_number(column, change->value.value, /*sign=*/true, low),
 			  change->is_found ? "*" : "");
-	err = fn_text__cell(text, fn_view__cell(column, &value, low), NULL) ?:
-	      fn_text__cell(text, buf, change->is_found ? PERF_COLOR_BOLD : NULL);
-	if (err || !has_ci(comparison, field))
-		return err;
+	fn_text__cell(text, fn_view__cell(column, &value, low), FN_PLAIN);
+	fn_text__cell(text, buf, change->is_found ? FN_BOLD : FN_PLAIN);
+	if (!has_ci(comparison, field))
+		return;
 	scnprintf(buf, sizeof(buf), fn_value__has_interval(&change->value) ? "%s..%s" : "-",
 		  fn_number(column, change->value.low, /*sign=*/true, low),
 		  fn_number(column, change->value.high, /*sign=*/true, high));
-	return fn_text__cell(text, buf, NULL);
+	fn_text__cell(text, buf, FN_PLAIN);
 }
 
-static int add_table(const struct comparison *comparison, struct fn_text *text, size_t nr_shown)
+static void add_table(const struct comparison *comparison, struct fn_text *text, size_t nr_shown)
 {
-	int err = fn_text__cell(text, comparison->columns->table->by, NULL);
-
-	for (unsigned int f = 0; !err && f < comparison->nr_fields; f++) {
-		err = fn_text__cell(text, column_of(comparison, f)->title, NULL) ?:
-		      fn_text__cell(text, "change", NULL);
-		if (!err && has_ci(comparison, f))
-			err = fn_text__cell(text, "95 %", NULL);
+	fn_text__cell(text, comparison->columns->table->by, FN_PLAIN);
+	for (unsigned int f = 0; f < comparison->nr_fields; f++) {
+		fn_text__cell(text, column_of(comparison, f)->title, FN_PLAIN);
+		fn_text__cell(text, "change", FN_PLAIN);
+		if (has_ci(comparison, f))
+			fn_text__cell(text, "95 %", FN_PLAIN);
 	}
-	err = err ?: fn_text__cell(text, "", NULL);
-	for (size_t i = 0; !err && i < nr_shown; i++) {
+	fn_text__cell(text, "", FN_PLAIN);
+	for (size_t i = 0; i < nr_shown; i++) {
 		const struct pair *pair = &comparison->pairs[i];
 		const bool is_both = pair->rows[BEFORE] && pair->rows[AFTER];
 
-		err = fn_text__cell(text, row_of(pair)->label, NULL);
-		for (unsigned int f = 0; !err && f < comparison->nr_fields; f++)
-			err = add_cells(comparison, text, pair, f);
-		err = err ?: fn_text__cell(text, is_both ? "" : status_of(pair), NULL);
+		fn_text__cell(text, row_of(pair)->label, FN_PLAIN);
+		for (unsigned int f = 0; f < comparison->nr_fields; f++)
+			add_cells(comparison, text, pair, f);
+		fn_text__cell(text, is_both ? "" : status_of(pair), FN_PLAIN);
 	}
-	return err;
 }
 
 static int print_table(const struct comparison *comparison, size_t nr_shown)
@@ -854,10 +850,13 @@ static int print_table(const struct comparison *comparison, size_t nr_shown)
 
 	for (unsigned int f = 0; f < comparison->nr_fields; f++)
 		nr += has_ci(comparison, f);
-	text = fn_text__new(nr, /*width=*/0);
-	err = text ? add_table(comparison, text, nr_shown) : -ENOMEM;
+	text = fn_text__new(nr);
+	if (!text)
+		return -ENOMEM;
+	add_table(comparison, text, nr_shown);
+	err = text->has_failed ? -ENOMEM : 0;
 	if (!err)
-		fn_text__print(text, stdout);
+		fn_text__print(text, /*width=*/0, stdout);
 	fn_text__delete(text);
 	return err;
 }

@@ -703,12 +703,32 @@ const char *fn_shortest(double value, char buf[FN_CELL_SIZE]);	/* reads back as 
 /* Sets the labels of all rows: with the DSO or address where names clash; @most: width, or 0. */
 int fn_table__set_labels(const struct fn_table *table, int most);
 
-/* Aligned text: cells by row and column, which are copied; @color: NULL, or of color.h. */
-struct fn_text;
-struct fn_text *fn_text__new(unsigned int nr_columns, int width);
-int fn_text__cell(struct fn_text *text, const char *cell, const char *color);
-void fn_text__print(struct fn_text *text, FILE *fp);
+/* Aligned text: lines of cells, which are copied. The first line has titles. */
+enum fn_color { FN_PLAIN, FN_GREY, FN_GREEN, FN_RED, FN_BOLD };
+
+struct fn_cell {
+	char *text;
+	enum fn_color color;
+};
+
+struct fn_text {
+	struct fn_cell *cells;
+	size_t nr, allocated;
+	unsigned int nr_columns;
+	int *widths;		/* by column, without marks */
+	bool *marked;		/* a cell of the column ends with a mark */
+	bool has_failed;	/* it lacks cells, without memory */
+};
+
+struct fn_text *fn_text__new(unsigned int nr_columns);
+void fn_text__cell(struct fn_text *text, const char *cell, enum fn_color color);
+/* Sets the blanks before and after a cell. */
+void fn_text__align(const struct fn_text *text, unsigned int column, const struct fn_cell *cell,
+		    int *before, int *after);
+/* @width: of the screen, or 0. */
+void fn_text__print(struct fn_text *text, int width, FILE *fp);
 void fn_text__delete(struct fn_text *text);
+struct fn_text *fn_view__text(const struct fn_view *view);
 
 int fn_view__print(const struct fn_view *view, FILE *fp);
 int fn_view__print_json(const struct fn_view *view, FILE *fp);

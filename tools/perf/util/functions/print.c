@@ -19,7 +19,6 @@
 #define LABEL_WIDTH	60
 #define LEAST_LABEL	20
 #define FEW_SAMPLES	100
-#define COLOR_GREY	"\033[90m"
 
 #define INTERVAL_NOTE	\
 	"# 95 % intervals are about this run alone: compare several runs with --before and --after\n"
@@ -184,28 +183,13 @@ const char *fn_shortest(double value, char buf[FN_CELL_SIZE])
 	return buf;
 }
 
-struct cell {
-	char *text;
-	const char *color;
-};
-
-struct fn_text {
-	struct cell *cells;
-	size_t nr, allocated;
-	unsigned int nr_columns;
-	int width;		/* of the screen, 0: none */
-	int *widths;
-	bool *marked;		/* a cell of the column ends with a mark */
-};
-
-struct fn_text *fn_text__new(unsigned int nr_columns, int width)
+struct fn_text *fn_text__new(unsigned int nr_columns)
 {
 	struct fn_text *text = zalloc(sizeof(*text));
 
 	if (!text)
 		return NULL;
 	text->nr_columns = nr_columns;
-	text->width = width;
 	text->widths = calloc(nr_columns, sizeof(*text->widths));
 	text->marked = calloc(nr_columns, sizeof(*text->marked));
 	if (!text->widths || !text->marked) {
@@ -234,92 +218,102 @@ static bool has_mark(const char *cell)
 	return length > 1 && (cell[length - 1] == '?' || cell[length - 1] == '*');
 }
 
-int fn_text__cell(struct fn_text *text, const char *cell, const char *color)
+void fn_text__cell(struct fn_text *text, const char *cell, enum fn_color color)
 {
 	const unsigned int column = text->nr % text->nr_columns;
-	struct cell *cells = text->cells;
-	int width = function_text__width(cell);
+	const bool is_marked = column && has_mark(cell);
+	struct fn_cell *cells = text->cells;
+	char *copy = strdup(cell);
 
 	if (text->nr == text->allocated) {
-		text->allocated = 2 * text->allocated + 64;
-		cells = realloc(text->cells, text->allocated * sizeof(*cells));
-		if (!cells)
-			return -ENOMEM;
-		text->cells = cells;
+		const size_t most = 2 * text->allocated + 64;
+
+		cells = realloc(text->cells, most * sizeof(*cells));
+		if (cells) {
+			text->cells = cells;
+			text->allocated = most;
+		}
 	}
-	cells[text->nr].text = strdup(cell);
-	cells[text->nr].color = color;
-	if (!cells[text->nr].text)
-		return -ENOMEM;
-	text->nr++;
-	if (column && has_mark(cell)) {
-		text->marked[column] = true;
-		width--;
+	if (!cells || !copy) {
+		text->has_failed = true;
+		free(copy);
+		return;
 	}
-	text->widths[column] = max(text->widths[column], width);
-	return 0;
+	cells[text->nr++] = (struct fn_cell){ copy, color };
+	text->marked[column] |= is_marked;
+	text->widths[column] = max(text->widths[column], function_text__width(cell) - is_marked);
 }
 
 /* Cuts names so that the columns fit on the screen. Returns how many columns do. */
-static unsigned int fit(struct fn_text *text)
+static unsigned int fit(struct fn_text *text, int screen)
 {
 	int width = text->widths[0], most;
 	unsigned int nr = 1;
 
-	if (!text->width)
+	if (!screen)
 		return text->nr_columns;
 	for (unsigned int i = 1; i < text->nr_columns; i++)
 		width += 1 + text->widths[i] + text->marked[i];
-	most = max(text->widths[0] - (width - text->width), LEAST_LABEL);
-	if (width > text->width && most < text->widths[0]) {
+	most = max(text->widths[0] - (width - screen), LEAST_LABEL);
+	if (width > screen && most < text->widths[0]) {
 		for (size_t i = 0; i < text->nr; i += text->nr_columns)
 			shorten(text->cells[i].text, most);
 		text->widths[0] = most;
 	}
 	for (width = text->widths[0]; nr < text->nr_columns; nr++) {
 		width += 1 + text->widths[nr] + text->marked[nr];
-		if (width > text->width)
+		if (width > screen)
 			break;
 	}
 	return nr;
 }
 
-void fn_text__print(struct fn_text *text, FILE *fp)
+void fn_text__align(const struct fn_text *text, unsigned int column, const struct fn_cell *cell,
+		    int *before, int *after)
 {
-	const unsigned int nr = fit(text);
+	const int pad = text->widths[column] - function_text__width(cell->text);
+	const bool is_marked = column && has_mark(cell->text);
+
+	*before = column ? 1 + pad + is_marked : 0;
+	*after = column ? text->marked[column] && !is_marked : pad;
+}
+
+void fn_text__print(struct fn_text *text, int width, FILE *fp)
+{
+	static const char *const colors[] = {
+		[FN_PLAIN] = PERF_COLOR_NORMAL, [FN_GREY] = "\033[90m",
+		[FN_GREEN] = PERF_COLOR_GREEN, [FN_RED] = PERF_COLOR_RED,
+		[FN_BOLD] = PERF_COLOR_BOLD,
+	};
+	const unsigned int nr = fit(text, width);
 
 	for (size_t i = 0; i < text->nr; i++) {
 		const unsigned int column = i % text->nr_columns;
-		const struct cell *cell = &text->cells[i];
-		const int width = function_text__width(cell->text) -
-				  (column && has_mark(cell->text));
-		const int pad = text->widths[column] - width;
+		const struct fn_cell *cell = &text->cells[i];
 		const bool is_last = column + 1 == nr;
+		int before, after;
 
 		if (column >= nr)
 			continue;
-		if (!column)
-			fprintf(fp, "%s%*s", cell->text, is_last ? 0 : pad, "");
-		else if (is_last && !*cell->text)
-			;	/* nothing to align */
-		else if (cell->color)
-			color_fprintf(fp, cell->color, " %*s%s", pad, "", cell->text);
-		else
-			fprintf(fp, " %*s%s", pad, "", cell->text);
-		if (column && text->marked[column] && !has_mark(cell->text) && !is_last)
-			fputc(' ', fp);
+		fn_text__align(text, column, cell, &before, &after);
+		if (*cell->text || !is_last)
+			color_fprintf(fp, colors[cell->color], "%*s%s", before, "", cell->text);
 		if (is_last)
 			fputc('\n', fp);
+		else
+			fprintf(fp, "%*s", after, "");
 	}
 }
 
-static const char *color_of(const struct fn_column *column, const struct fn_value *value)
+static enum fn_color color_of(const struct fn_column *column, const struct fn_value *value)
 {
 	if (!fn_value__is_defined(value))
-		return NULL;
+		return FN_PLAIN;
 	if (value->mark == FN_WEAK)
-		return COLOR_GREY;
-	return fn_column__is_share(column) ? get_percent_color(value->value) : NULL;
+		return FN_GREY;
+	if (!fn_column__is_share(column) || value->value <= MIN_GREEN)
+		return FN_PLAIN;
+	return value->value >= MIN_RED ? FN_RED : FN_GREEN;
 }
 
 static bool has_interval(const struct fn_view *view, unsigned int field)
@@ -328,47 +322,59 @@ static bool has_interval(const struct fn_view *view, unsigned int field)
 }
 
 /* On a screen, the title of the column that sorts has a mark. */
-static int add_title(const struct fn_view *view, struct fn_text *text, int column)
+static void add_title(const struct fn_view *view, struct fn_text *text, int column)
 {
 	const char *title = column < 0 ? view->table->by : view->columns->columns[column].title;
-	char *marked;
-	int err;
+	struct strbuf marked = STRBUF_INIT;
 
-	if (!view->width || column != view->sort)
-		return fn_text__cell(text, title, NULL);
-	if (asprintf(&marked, "%s*", title) < 0)
-		return -ENOMEM;
-	err = fn_text__cell(text, marked, NULL);
-	free(marked);
-	return err;
+	strbuf_addf(&marked, "%s%s", title, view->width && column == view->sort ? "*" : "");
+	fn_text__cell(text, marked.buf, FN_PLAIN);
+	strbuf_release(&marked);
 }
 
-static int add_cells(const struct fn_view *view, struct fn_text *text)
+static void add_cells(const struct fn_view *view, struct fn_text *text)
 {
 	char buf[2 * FN_CELL_SIZE];
-	int err = add_title(view, text, -1);
 
-	for (unsigned int i = 0; !err && i < view->nr_fields; i++) {
-		err = add_title(view, text, view->fields[i]);
-		if (!err && has_interval(view, i))
-			err = fn_text__cell(text, "95 %", NULL);
+	add_title(view, text, -1);
+	for (unsigned int i = 0; i < view->nr_fields; i++) {
+		add_title(view, text, view->fields[i]);
+		if (has_interval(view, i))
+			fn_text__cell(text, "95 %", FN_PLAIN);
 	}
-	for (size_t r = 0; !err && r < view->nr_rows; r++) {
-		err = fn_text__cell(text, view->rows[r]->label, NULL);
-		for (unsigned int i = 0; !err && i < view->nr_fields; i++) {
+	for (size_t r = 0; r < view->nr_rows; r++) {
+		fn_text__cell(text, view->rows[r]->label, FN_PLAIN);
+		for (unsigned int i = 0; i < view->nr_fields; i++) {
 			const unsigned int c = view->fields[i];
 			const struct fn_column *column = &view->columns->columns[c];
 			const struct fn_value *value = fn_columns__value(view->columns,
 									 view->rows[r], c);
 
-			err = fn_text__cell(text, fn_view__cell(column, value, buf),
-					    color_of(column, value));
-			if (!err && has_interval(view, i))
-				err = fn_text__cell(text, fn_view__interval(column, value, buf),
-						    NULL);
+			fn_text__cell(text, fn_view__cell(column, value, buf),
+				      color_of(column, value));
+			if (has_interval(view, i))
+				fn_text__cell(text, fn_view__interval(column, value, buf),
+					      FN_PLAIN);
 		}
 	}
-	return err;
+}
+
+struct fn_text *fn_view__text(const struct fn_view *view)
+{
+	unsigned int nr = 1 + view->nr_fields;
+	struct fn_text *text;
+
+	for (unsigned int i = 0; i < view->nr_fields; i++)
+		nr += has_interval(view, i);
+	if (fn_table__set_labels(view->table, 0))
+		return NULL;
+	text = fn_text__new(nr);
+	if (text)
+		add_cells(view, text);
+	if (!text || !text->has_failed)
+		return text;
+	fn_text__delete(text);
+	return NULL;
 }
 
 /* Says where values come from. */
@@ -487,27 +493,21 @@ static void print_length(const struct fn_view *view, FILE *fp)
 
 int fn_view__print(const struct fn_view *view, FILE *fp)
 {
-	unsigned int nr = 1 + view->nr_fields;
-	struct fn_text *text;
-	int err;
+	struct fn_text *text = fn_view__text(view);
 
-	for (unsigned int i = 0; i < view->nr_fields; i++)
-		nr += has_interval(view, i);
-	text = fn_text__new(nr, view->width);
-	err = text ? fn_table__set_labels(view->table, 0) ?: add_cells(view, text) : -ENOMEM;
-	if (!err) {
-		if (view->time)
-			fprintf(fp, "# --time %s\n", view->time);
-		if (view->with_ci)
-			fputs(INTERVAL_NOTE, fp);
-		fn_text__print(text, fp);
-		if (view->nr_rows)
-			print_sources(view, fp);
-		print_horizons(view, fp);
-		print_length(view, fp);
-	}
+	if (!text)
+		return -ENOMEM;
+	if (view->time)
+		fprintf(fp, "# --time %s\n", view->time);
+	if (view->with_ci)
+		fputs(INTERVAL_NOTE, fp);
+	fn_text__print(text, view->width, fp);
+	if (view->nr_rows)
+		print_sources(view, fp);
+	print_horizons(view, fp);
+	print_length(view, fp);
 	fn_text__delete(text);
-	return err;
+	return 0;
 }
 
 /* A program gets the bytes of names as they are, a terminal does not. */
