@@ -18,7 +18,7 @@
 struct functions_browser {
 	struct ui_browser b;
 	struct fn_view *view;
-	struct fn_text *text;
+	struct fn_text text;
 	const struct fn_cell **lines;	/* those with the filter in their labels */
 	char filter[64];
 	const char *notes;
@@ -46,7 +46,7 @@ static void write_line(struct functions_browser *browser, const struct fn_cell *
 		[FN_PLAIN] = HE_COLORSET_NORMAL, [FN_GREY] = HE_COLORSET_WEAK,
 		[FN_GREEN] = HE_COLORSET_MEDIUM, [FN_RED] = HE_COLORSET_TOP,
 	};
-	const struct fn_text *text = browser->text;
+	const struct fn_text *text = &browser->text;
 	struct ui_browser *b = &browser->b;
 	int before, after, used = 0;
 
@@ -68,7 +68,7 @@ static unsigned int functions_browser__refresh(struct ui_browser *b)
 	struct functions_browser *browser = to_functions_browser(b);
 
 	ui_browser__gotorc_title(b, 0, 0);
-	write_line(browser, browser->text->cells, HE_COLORSET_ROOT);
+	write_line(browser, browser->text.cells, HE_COLORSET_ROOT);
 	return ui_browser__argv_refresh(b);
 }
 
@@ -82,7 +82,7 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 static size_t find_lines(const struct functions_browser *browser, const char *wanted,
 			 const struct fn_cell **lines)
 {
-	const struct fn_text *text = browser->text;
+	const struct fn_text *text = &browser->text;
 	size_t nr = 0;
 
 	for (size_t i = text->nr_columns; i < text->nr; i += text->nr_columns) {
@@ -134,11 +134,21 @@ static void ask_for_text(struct functions_browser *browser)
 	show_rows(browser);
 }
 
+static int make_text(struct functions_browser *browser)
+{
+	struct fn_text text = {};
+	int err = fn_view__add_text(browser->view, &text) ?: fn_text__lay_out(&text);
+
+	fn_text__exit(err ? &text : &browser->text);
+	if (!err)
+		browser->text = text;
+	return err;
+}
+
 static void ask_for_column(struct functions_browser *browser)
 {
 	struct fn_view *view = browser->view;
 	char **titles = calloc(1 + view->nr_fields, sizeof(*titles));
-	struct fn_text *text;
 	int choice;
 
 	if (!titles)
@@ -151,12 +161,8 @@ static void ask_for_column(struct functions_browser *browser)
 	if (choice < 0 || (unsigned int)choice > view->nr_fields)
 		return;
 	fn_view__sort(view, choice ? view->fields[choice - 1] : -1);
-	text = fn_view__text(view);
-	if (!text)
-		return;
-	fn_text__delete(browser->text);
-	browser->text = text;
-	show_rows(browser);
+	if (!make_text(browser))
+		show_rows(browser);
 }
 
 /* Formats messages for a window: without the command's name, in short lines. */
@@ -240,11 +246,10 @@ int fn_view__browse(struct fn_view *view, const char *notes)
 	int err = -ENOMEM;
 
 	view->width = INT_MAX;		/* it scrolls */
-	browser.text = fn_view__text(view);
-	if (!browser.lines || !browser.text)
+	if (!browser.lines || make_text(&browser))
 		goto out;
 	browser.b.entries = browser.lines;
-	browser.b.columns = browser.text->nr_columns - 1;
+	browser.b.columns = browser.text.nr_columns - 1;
 	err = show_rows(&browser);
 	if (err)
 		goto out;
@@ -252,7 +257,7 @@ int fn_view__browse(struct fn_view *view, const char *notes)
 	run(&browser);
 	ui_browser__hide(&browser.b);
 out:
-	fn_text__delete(browser.text);
+	fn_text__exit(&browser.text);
 	free(browser.lines);
 	return err;
 }

@@ -804,60 +804,48 @@ static void add_cells(const struct comparison *comparison, struct fn_text *text,
 	const struct change *change = change_of(comparison, pair, field);
 	const struct fn_value *before = &change->values[BEFORE], *after = &change->values[AFTER];
 	struct fn_value value = pair->rows[AFTER] || fn_value__is_defined(after) ? *after : *before;
-	char buf[2 * FN_CELL_SIZE] = "-", low[FN_CELL_SIZE], high[FN_CELL_SIZE];
+	char buf[FN_CELL_SIZE], high[FN_CELL_SIZE];
 
 	value.mark = max(before->mark, after->mark);
+	fn_text__cell(text, FN_PLAIN, "%s", fn_view__cell(column, &value, buf));
 	if (fn_value__is_defined(&change->value))
-		scnprintf(buf, sizeof(buf), "%s%s",
-			  fn_number(column, change->value.value, /*sign=*/true, low),
-			  change->is_found ? "*" : "");
-	fn_text__cell(text, fn_view__cell(column, &value, low), FN_PLAIN);
-	fn_text__cell(text, buf, change->is_found ? FN_BOLD : FN_PLAIN);
+		fn_text__cell(text, change->is_found ? FN_BOLD : FN_PLAIN, "%s%s",
+			      fn_number(column, change->value.value, /*sign=*/true, buf),
+			      change->is_found ? "*" : "");
+	else
+		fn_text__cell(text, FN_PLAIN, "-");
 	if (!has_ci(comparison, field))
 		return;
-	scnprintf(buf, sizeof(buf), fn_value__has_interval(&change->value) ? "%s..%s" : "-",
-		  fn_number(column, change->value.low, /*sign=*/true, low),
-		  fn_number(column, change->value.high, /*sign=*/true, high));
-	fn_text__cell(text, buf, FN_PLAIN);
-}
-
-static void add_table(const struct comparison *comparison, struct fn_text *text, size_t nr_shown)
-{
-	fn_text__cell(text, comparison->columns->table->by, FN_PLAIN);
-	for (unsigned int f = 0; f < comparison->nr_fields; f++) {
-		fn_text__cell(text, column_of(comparison, f)->title, FN_PLAIN);
-		fn_text__cell(text, "change", FN_PLAIN);
-		if (has_ci(comparison, f))
-			fn_text__cell(text, "95 %", FN_PLAIN);
-	}
-	fn_text__cell(text, "", FN_PLAIN);
-	for (size_t i = 0; i < nr_shown; i++) {
-		const struct pair *pair = &comparison->pairs[i];
-		const bool is_both = pair->rows[BEFORE] && pair->rows[AFTER];
-
-		fn_text__cell(text, row_of(pair)->label, FN_PLAIN);
-		for (unsigned int f = 0; f < comparison->nr_fields; f++)
-			add_cells(comparison, text, pair, f);
-		fn_text__cell(text, is_both ? "" : status_of(pair), FN_PLAIN);
-	}
+	fn_text__cell(text, FN_PLAIN, fn_value__has_interval(&change->value) ? "%s..%s" : "-",
+		      fn_number(column, change->value.low, /*sign=*/true, buf),
+		      fn_number(column, change->value.high, /*sign=*/true, high));
 }
 
 static int print_table(const struct comparison *comparison, size_t nr_shown)
 {
-	unsigned int nr = 2 + 2 * comparison->nr_fields;
-	struct fn_text *text;
+	struct fn_text text = {};
 	int err;
 
-	for (unsigned int f = 0; f < comparison->nr_fields; f++)
-		nr += has_ci(comparison, f);
-	text = fn_text__new(nr);
-	if (!text)
-		return -ENOMEM;
-	add_table(comparison, text, nr_shown);
-	err = text->has_failed ? -ENOMEM : 0;
-	if (!err)
-		fn_text__print(text, /*width=*/0, stdout);
-	fn_text__delete(text);
+	fn_text__cell(&text, FN_PLAIN, "%s", comparison->columns->table->by);
+	for (unsigned int f = 0; f < comparison->nr_fields; f++) {
+		fn_text__cell(&text, FN_PLAIN, "%s", column_of(comparison, f)->title);
+		fn_text__cell(&text, FN_PLAIN, "change");
+		if (has_ci(comparison, f))
+			fn_text__cell(&text, FN_PLAIN, "95 %%");
+	}
+	fn_text__cell(&text, FN_PLAIN, "%s", "");
+	text.nr_columns = text.nr;
+	for (size_t i = 0; i < nr_shown; i++) {
+		const struct pair *pair = &comparison->pairs[i];
+		const bool is_both = pair->rows[BEFORE] && pair->rows[AFTER];
+
+		fn_text__cell(&text, FN_PLAIN, "%s", row_of(pair)->label);
+		for (unsigned int f = 0; f < comparison->nr_fields; f++)
+			add_cells(comparison, &text, pair, f);
+		fn_text__cell(&text, FN_PLAIN, "%s", is_both ? "" : status_of(pair));
+	}
+	err = fn_text__print(&text, /*width=*/0, stdout);
+	fn_text__exit(&text);
 	return err;
 }
 
@@ -894,42 +882,43 @@ static void print_unseen(const struct comparison *comparison)
 		puts(" would not be seen");
 }
 
-static void print_csv(const struct comparison *comparison, size_t nr_shown)
+static int print_csv(const struct comparison *comparison, size_t nr_shown)
 {
 	static const char *const titles[] = {
 		"before", "after", "change", "low", "high", "significant", "weak"
 	};
-	const char *separator = comparison->report->separator;
 	const char *by = comparison->columns->table->by;
-	char title[256];
+	struct fn_text text = {};
+	int err;
 
-	fn_csv__text(by, separator, stdout);
-	printf("%s%s%sstatus", separator, fn_by__is(by, FN_BY_DSO) ? "path" : "dso", separator);
-	for (size_t i = 0; i < comparison->nr_fields * ARRAY_SIZE(titles); i++) {
-		scnprintf(title, sizeof(title), "%s %s",
-			  column_of(comparison, i / ARRAY_SIZE(titles))->title,
-			  titles[i % ARRAY_SIZE(titles)]);
-		fputs(separator, stdout);
-		fn_csv__text(title, separator, stdout);
-	}
-	putchar('\n');
+	fn_text__cell(&text, FN_PLAIN, "%s", by);
+	fn_text__cell(&text, FN_PLAIN, fn_by__is(by, FN_BY_DSO) ? "path" : "dso");
+	fn_text__cell(&text, FN_PLAIN, "status");
+	for (size_t i = 0; i < comparison->nr_fields * ARRAY_SIZE(titles); i++)
+		fn_text__cell(&text, FN_PLAIN, "%s %s",
+			      column_of(comparison, i / ARRAY_SIZE(titles))->title,
+			      titles[i % ARRAY_SIZE(titles)]);
+	text.nr_columns = text.nr;
 	for (size_t i = 0; i < nr_shown; i++) {
 		const struct pair *pair = &comparison->pairs[i];
 
-		fn_csv__name(row_of(pair), separator, stdout);
-		printf("%s%s", separator, status_of(pair));
+		fn_text__names(&text, row_of(pair));
+		fn_text__cell(&text, FN_PLAIN, "%s", status_of(pair));
 		for (unsigned int f = 0; f < comparison->nr_fields; f++) {
 			const struct change *change = change_of(comparison, pair, f);
 
-			fn_csv__number(change->values[BEFORE].value, separator, stdout);
-			fn_csv__number(change->values[AFTER].value, separator, stdout);
-			fn_csv__number(change->value.value, separator, stdout);
-			fn_csv__number(change->value.low, separator, stdout);
-			fn_csv__number(change->value.high, separator, stdout);
-			printf("%s%d%s%d", separator, change->is_found, separator, is_weak(change));
+			fn_text__number(&text, change->values[BEFORE].value);
+			fn_text__number(&text, change->values[AFTER].value);
+			fn_text__number(&text, change->value.value);
+			fn_text__number(&text, change->value.low);
+			fn_text__number(&text, change->value.high);
+			fn_text__number(&text, change->is_found);
+			fn_text__number(&text, is_weak(change));
 		}
-		putchar('\n');
 	}
+	err = fn_text__print_csv(&text, 0, comparison->report->separator, stdout);
+	fn_text__exit(&text);
+	return err;
 }
 
 static void json_pair(struct fn_json *json, const struct comparison *comparison,
@@ -1012,7 +1001,7 @@ static int print_comparison(struct comparison *comparison, int sort)
 	if (comparison->report->json) {
 		print_json(comparison, nr_shown);
 	} else if (comparison->report->separator) {
-		print_csv(comparison, nr_shown);
+		err = print_csv(comparison, nr_shown);
 	} else {
 		err = print_table(comparison, nr_shown);
 		print_unseen(comparison);

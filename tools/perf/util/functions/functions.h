@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 struct addr_location;
@@ -695,15 +696,13 @@ void fn_view__sort(struct fn_view *view, int sort);
 /* A cell as text: ~ before a rough value, ? after a weak one; "-" if it is not defined. */
 const char *fn_view__cell(const struct fn_column *column, const struct fn_value *value,
 			  char buf[FN_CELL_SIZE]);
-const char *fn_view__interval(const struct fn_column *column, const struct fn_value *value,
-			      char buf[2 * FN_CELL_SIZE]);
 const char *fn_number(const struct fn_column *column, double value, bool sign,
 		      char buf[FN_CELL_SIZE]);
 const char *fn_shortest(double value, char buf[FN_CELL_SIZE]);	/* reads back as the same double */
 /* Sets the labels of all rows: with the DSO or address where names clash; @most: width, or 0. */
 int fn_table__set_labels(const struct fn_table *table, int most);
 
-/* Aligned text: lines of cells, which are copied. The first line has titles. */
+/* Text: lines of cells. The first line has titles. */
 enum fn_color { FN_PLAIN, FN_GREY, FN_GREEN, FN_RED, FN_BOLD };
 
 struct fn_cell {
@@ -720,22 +719,22 @@ struct fn_text {
 	bool has_failed;	/* it lacks cells, without memory */
 };
 
-struct fn_text *fn_text__new(unsigned int nr_columns);
-void fn_text__cell(struct fn_text *text, const char *cell, enum fn_color color);
+void fn_text__exit(struct fn_text *text);
+void __printf(3, 4) fn_text__cell(struct fn_text *text, enum fn_color color, const char *fmt, ...);
+void fn_text__number(struct fn_text *text, double number);	/* with all digits */
+void fn_text__names(struct fn_text *text, const struct fn_row *row);	/* and its DSO */
+int fn_text__lay_out(struct fn_text *text);	/* sets widths, after the last cell */
 /* Sets the blanks before and after a cell. */
 void fn_text__align(const struct fn_text *text, unsigned int column, const struct fn_cell *cell,
 		    int *before, int *after);
 /* @width: of the screen, or 0. */
-void fn_text__print(struct fn_text *text, int width, FILE *fp);
-void fn_text__delete(struct fn_text *text);
-struct fn_text *fn_view__text(const struct fn_view *view);
+int fn_text__print(struct fn_text *text, int width, FILE *fp);
+int fn_text__print_csv(const struct fn_text *text, size_t first, const char *separator, FILE *fp);
 
+int fn_view__add_text(const struct fn_view *view, struct fn_text *text);
 int fn_view__print(const struct fn_view *view, FILE *fp);
 int fn_view__print_json(const struct fn_view *view, FILE *fp);
-void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
-void fn_csv__text(const char *text, const char *separator, FILE *fp);
-void fn_csv__number(double number, const char *separator, FILE *fp);
-void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp);	/* and DSO */
+int fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
 /* Whether --percent-limit leaves out a row. */
 bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
 			  double percent);

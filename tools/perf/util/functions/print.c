@@ -2,6 +2,7 @@
 /* Prints tables as text and as values with separators. */
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -158,8 +159,8 @@ const char *fn_view__cell(const struct fn_column *column, const struct fn_value 
 	return buf;
 }
 
-const char *fn_view__interval(const struct fn_column *column, const struct fn_value *value,
-			      char buf[2 * FN_CELL_SIZE])
+static const char *interval_of(const struct fn_column *column, const struct fn_value *value,
+			       char buf[2 * FN_CELL_SIZE])
 {
 	char low[FN_CELL_SIZE], high[FN_CELL_SIZE];
 
@@ -183,32 +184,13 @@ const char *fn_shortest(double value, char buf[FN_CELL_SIZE])
 	return buf;
 }
 
-struct fn_text *fn_text__new(unsigned int nr_columns)
+void fn_text__exit(struct fn_text *text)
 {
-	struct fn_text *text = zalloc(sizeof(*text));
-
-	if (!text)
-		return NULL;
-	text->nr_columns = nr_columns;
-	text->widths = calloc(nr_columns, sizeof(*text->widths));
-	text->marked = calloc(nr_columns, sizeof(*text->marked));
-	if (!text->widths || !text->marked) {
-		fn_text__delete(text);
-		return NULL;
-	}
-	return text;
-}
-
-void fn_text__delete(struct fn_text *text)
-{
-	if (!text)
-		return;
 	for (size_t i = 0; i < text->nr; i++)
 		free(text->cells[i].text);
 	free(text->cells);
 	free(text->widths);
 	free(text->marked);
-	free(text);
 }
 
 static bool has_mark(const char *cell)
@@ -218,12 +200,10 @@ static bool has_mark(const char *cell)
 	return length > 1 && (cell[length - 1] == '?' || cell[length - 1] == '*');
 }
 
-void fn_text__cell(struct fn_text *text, const char *cell, enum fn_color color)
+void fn_text__cell(struct fn_text *text, enum fn_color color, const char *fmt, ...)
 {
-	const unsigned int column = text->nr % text->nr_columns;
-	const bool is_marked = column && has_mark(cell);
-	struct fn_cell *cells = text->cells;
-	char *copy = strdup(cell);
+	struct fn_cell *cells = text->cells, cell = { .color = color };
+	va_list values;
 
 	if (text->nr == text->allocated) {
 		const size_t most = 2 * text->allocated + 64;
@@ -234,14 +214,46 @@ void fn_text__cell(struct fn_text *text, const char *cell, enum fn_color color)
 			text->allocated = most;
 		}
 	}
-	if (!cells || !copy) {
+	va_start(values, fmt);
+	if (!cells || vasprintf(&cell.text, fmt, values) < 0)
 		text->has_failed = true;
-		free(copy);
-		return;
+	else
+		cells[text->nr++] = cell;
+	va_end(values);
+}
+
+void fn_text__number(struct fn_text *text, double number)
+{
+	char buf[FN_CELL_SIZE];
+
+	fn_text__cell(text, FN_PLAIN, "%s", isnan(number) ? "-" : fn_shortest(number, buf));
+}
+
+void fn_text__names(struct fn_text *text, const struct fn_row *row)
+{
+	if (row->has_address)
+		fn_text__cell(text, FN_PLAIN, "%s%s0x%llx", row->symbol, *row->symbol ? " " : "",
+			      (unsigned long long)row->address);
+	else
+		fn_text__cell(text, FN_PLAIN, "%s", row->symbol);
+	fn_text__cell(text, FN_PLAIN, "%s", row->dso);
+}
+
+int fn_text__lay_out(struct fn_text *text)
+{
+	text->widths = calloc(text->nr_columns, sizeof(*text->widths));
+	text->marked = calloc(text->nr_columns, sizeof(*text->marked));
+	if (text->has_failed || !text->widths || !text->marked)
+		return -ENOMEM;
+	for (size_t i = 0; i < text->nr; i++) {
+		const unsigned int column = i % text->nr_columns;
+		const bool is_marked = column && has_mark(text->cells[i].text);
+		const int width = function_text__width(text->cells[i].text) - is_marked;
+
+		text->marked[column] |= is_marked;
+		text->widths[column] = max(text->widths[column], width);
 	}
-	cells[text->nr++] = (struct fn_cell){ copy, color };
-	text->marked[column] |= is_marked;
-	text->widths[column] = max(text->widths[column], function_text__width(cell) - is_marked);
+	return 0;
 }
 
 /* Cuts names so that the columns fit on the screen. Returns how many columns do. */
@@ -278,15 +290,18 @@ void fn_text__align(const struct fn_text *text, unsigned int column, const struc
 	*after = column ? text->marked[column] && !is_marked : pad;
 }
 
-void fn_text__print(struct fn_text *text, int width, FILE *fp)
+int fn_text__print(struct fn_text *text, int width, FILE *fp)
 {
 	static const char *const colors[] = {
 		[FN_PLAIN] = PERF_COLOR_NORMAL, [FN_GREY] = "\033[90m",
 		[FN_GREEN] = PERF_COLOR_GREEN, [FN_RED] = PERF_COLOR_RED,
 		[FN_BOLD] = PERF_COLOR_BOLD,
 	};
-	const unsigned int nr = fit(text, width);
+	unsigned int nr;
 
+	if (fn_text__lay_out(text))
+		return -ENOMEM;
+	nr = fit(text, width);
 	for (size_t i = 0; i < text->nr; i++) {
 		const unsigned int column = i % text->nr_columns;
 		const struct fn_cell *cell = &text->cells[i];
@@ -303,6 +318,7 @@ void fn_text__print(struct fn_text *text, int width, FILE *fp)
 		else
 			fprintf(fp, "%*s", after, "");
 	}
+	return 0;
 }
 
 static enum fn_color color_of(const struct fn_column *column, const struct fn_value *value)
@@ -324,57 +340,40 @@ static bool has_interval(const struct fn_view *view, unsigned int field)
 /* On a screen, the title of the column that sorts has a mark. */
 static void add_title(const struct fn_view *view, struct fn_text *text, int column)
 {
-	const char *title = column < 0 ? view->table->by : view->columns->columns[column].title;
-	struct strbuf marked = STRBUF_INIT;
-
-	strbuf_addf(&marked, "%s%s", title, view->width && column == view->sort ? "*" : "");
-	fn_text__cell(text, marked.buf, FN_PLAIN);
-	strbuf_release(&marked);
+	fn_text__cell(text, FN_PLAIN, "%s%s",
+		      column < 0 ? view->table->by : view->columns->columns[column].title,
+		      view->width && column == view->sort ? "*" : "");
 }
 
-static void add_cells(const struct fn_view *view, struct fn_text *text)
+int fn_view__add_text(const struct fn_view *view, struct fn_text *text)
 {
 	char buf[2 * FN_CELL_SIZE];
 
+	if (fn_table__set_labels(view->table, 0))
+		return -ENOMEM;
 	add_title(view, text, -1);
 	for (unsigned int i = 0; i < view->nr_fields; i++) {
 		add_title(view, text, view->fields[i]);
 		if (has_interval(view, i))
-			fn_text__cell(text, "95 %", FN_PLAIN);
+			fn_text__cell(text, FN_PLAIN, "95 %%");
 	}
+	text->nr_columns = text->nr;
 	for (size_t r = 0; r < view->nr_rows; r++) {
-		fn_text__cell(text, view->rows[r]->label, FN_PLAIN);
+		fn_text__cell(text, FN_PLAIN, "%s", view->rows[r]->label);
 		for (unsigned int i = 0; i < view->nr_fields; i++) {
 			const unsigned int c = view->fields[i];
 			const struct fn_column *column = &view->columns->columns[c];
 			const struct fn_value *value = fn_columns__value(view->columns,
 									 view->rows[r], c);
 
-			fn_text__cell(text, fn_view__cell(column, value, buf),
-				      color_of(column, value));
+			fn_text__cell(text, color_of(column, value), "%s",
+				      fn_view__cell(column, value, buf));
 			if (has_interval(view, i))
-				fn_text__cell(text, fn_view__interval(column, value, buf),
-					      FN_PLAIN);
+				fn_text__cell(text, FN_PLAIN, "%s",
+					      interval_of(column, value, buf));
 		}
 	}
-}
-
-struct fn_text *fn_view__text(const struct fn_view *view)
-{
-	unsigned int nr = 1 + view->nr_fields;
-	struct fn_text *text;
-
-	for (unsigned int i = 0; i < view->nr_fields; i++)
-		nr += has_interval(view, i);
-	if (fn_table__set_labels(view->table, 0))
-		return NULL;
-	text = fn_text__new(nr);
-	if (text)
-		add_cells(view, text);
-	if (!text || !text->has_failed)
-		return text;
-	fn_text__delete(text);
-	return NULL;
+	return 0;
 }
 
 /* Says where values come from. */
@@ -493,86 +492,75 @@ static void print_length(const struct fn_view *view, FILE *fp)
 
 int fn_view__print(const struct fn_view *view, FILE *fp)
 {
-	struct fn_text *text = fn_view__text(view);
+	struct fn_text text = {};
+	int err = fn_view__add_text(view, &text);
 
-	if (!text)
-		return -ENOMEM;
-	if (view->time)
+	if (!err && view->time)
 		fprintf(fp, "# --time %s\n", view->time);
-	if (view->with_ci)
+	if (!err && view->with_ci)
 		fputs(INTERVAL_NOTE, fp);
-	fn_text__print(text, view->width, fp);
-	if (view->nr_rows)
-		print_sources(view, fp);
-	print_horizons(view, fp);
-	print_length(view, fp);
-	fn_text__delete(text);
-	return 0;
-}
-
-/* A program gets the bytes of names as they are, a terminal does not. */
-void fn_csv__text(const char *text, const char *separator, FILE *fp)
-{
-	char *printable = function_text__printable(text);
-
-	text = printable ?: "";
-	if (!strstr(text, separator) && !strpbrk(text, "\"\r\n")) {
-		fputs(text, fp);
-	} else {
-		fputc('"', fp);
-		for (; *text; text++) {
-			if (*text == '"')
-				fputc('"', fp);
-			fputc(*text, fp);
-		}
-		fputc('"', fp);
+	err = err ?: fn_text__print(&text, view->width, fp);
+	if (!err) {
+		if (view->nr_rows)
+			print_sources(view, fp);
+		print_horizons(view, fp);
+		print_length(view, fp);
 	}
-	free(printable);
+	fn_text__exit(&text);
+	return err;
 }
 
-void fn_csv__name(const struct fn_row *row, const char *separator, FILE *fp)
+static void print_quoted(const char *text, FILE *fp)
 {
-	char *name;
-
-	if (!row->has_address) {
-		fn_csv__text(row->symbol, separator, fp);
-	} else if (asprintf(&name, "%s%s0x%llx", row->symbol, *row->symbol ? " " : "",
-			    (unsigned long long)row->address) >= 0) {
-		fn_csv__text(name, separator, fp);
-		free(name);
+	fputc('"', fp);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', fp);
+		fputc(*text, fp);
 	}
-	fputs(separator, fp);
-	fn_csv__text(row->dso, separator, fp);
+	fputc('"', fp);
 }
 
-static void csv_titles(const struct fn_view *view, const char *separator, FILE *fp)
+int fn_text__print_csv(const struct fn_text *text, size_t first, const char *separator, FILE *fp)
 {
-	static const char *const ends[] = { " low", " high" };
-	char *title;
+	for (size_t i = first; i < text->nr && !text->has_failed; i++) {
+		char *printable = function_text__printable(text->cells[i].text);
 
+		if (!printable)
+			return -ENOMEM;
+		if (strstr(printable, separator) || strpbrk(printable, "\"\r\n"))
+			print_quoted(printable, fp);
+		else
+			fputs(printable, fp);
+		fputs((i + 1) % text->nr_columns ? separator : "\n", fp);
+		free(printable);
+	}
+	return text->has_failed ? -ENOMEM : 0;
+}
+
+static void add_csv_titles(const struct fn_view *view, struct fn_text *text)
+{
 	if (view->time)
-		fprintf(fp, "time%s", separator);
-	fn_csv__text(view->table->by, separator, fp);
-	fprintf(fp, "%s%s", separator, fn_by__is(view->table->by, FN_BY_DSO) ? "path" : "dso");
+		fn_text__cell(text, FN_PLAIN, "time");
+	fn_text__cell(text, FN_PLAIN, "%s", view->table->by);
+	fn_text__cell(text, FN_PLAIN, fn_by__is(view->table->by, FN_BY_DSO) ? "path" : "dso");
 	for (unsigned int i = 0; i < view->nr_fields; i++) {
-		const char *name = view->columns->columns[view->fields[i]].title;
+		const char *title = view->columns->columns[view->fields[i]].title;
 
-		fputs(separator, fp);
-		fn_csv__text(name, separator, fp);
-		for (int end = 0; has_interval(view, i) && end < 2; end++) {
-			fputs(separator, fp);
-			if (asprintf(&title, "%s%s", name, ends[end]) >= 0) {
-				fn_csv__text(title, separator, fp);
-				free(title);
-			}
-		}
+		fn_text__cell(text, FN_PLAIN, "%s", title);
+		if (!has_interval(view, i))
+			continue;
+		fn_text__cell(text, FN_PLAIN, "%s low", title);
+		fn_text__cell(text, FN_PLAIN, "%s high", title);
 	}
-	fprintf(fp, "%sweak%srough\n", separator, separator);
+	fn_text__cell(text, FN_PLAIN, "weak");
+	fn_text__cell(text, FN_PLAIN, "rough");
+	text->nr_columns = text->nr;
 }
 
-/* Prints the names of the values with a mark, with semicolons between them. */
-static void csv_marks(const struct fn_view *view, const struct fn_row *row, enum fn_mark mark,
-		      const char *separator, FILE *fp)
+/* Adds the names of the values with a mark, with semicolons between them. */
+static void add_marks(const struct fn_view *view, struct fn_text *text, const struct fn_row *row,
+		      enum fn_mark mark)
 {
 	struct strbuf names = STRBUF_INIT;
 
@@ -581,42 +569,39 @@ static void csv_marks(const struct fn_view *view, const struct fn_row *row, enum
 			strbuf_addf(&names, "%s%s", names.len ? ";" : "",
 				    view->columns->columns[view->fields[i]].title);
 	}
-	fputs(separator, fp);
-	fn_csv__text(names.buf, separator, fp);
+	fn_text__cell(text, FN_PLAIN, "%s", names.buf);
 	strbuf_release(&names);
 }
 
-void fn_csv__number(double number, const char *separator, FILE *fp)
+int fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp)
 {
-	char buf[FN_CELL_SIZE];
+	struct fn_text text = {};
+	int err;
 
-	fprintf(fp, "%s%s", separator, isnan(number) ? "-" : fn_shortest(number, buf));
-}
-
-void fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp)
-{
-	if (!view->is_continued)
-		csv_titles(view, separator, fp);
+	add_csv_titles(view, &text);
 	for (size_t r = 0; r < view->nr_rows; r++) {
 		const struct fn_row *row = view->rows[r];
 
 		if (view->time)
-			fprintf(fp, "%.*s%s", (int)strcspn(view->time, ","), view->time, separator);
-		fn_csv__name(row, separator, fp);
+			fn_text__cell(&text, FN_PLAIN, "%.*s", (int)strcspn(view->time, ","),
+				      view->time);
+		fn_text__names(&text, row);
 		for (unsigned int i = 0; i < view->nr_fields; i++) {
 			const struct fn_value *value = fn_columns__value(view->columns, row,
 									 view->fields[i]);
 
-			fn_csv__number(value->value, separator, fp);
+			fn_text__number(&text, value->value);
 			if (!has_interval(view, i))
 				continue;
-			fn_csv__number(value->low, separator, fp);
-			fn_csv__number(value->high, separator, fp);
+			fn_text__number(&text, value->low);
+			fn_text__number(&text, value->high);
 		}
-		csv_marks(view, row, FN_WEAK, separator, fp);
-		csv_marks(view, row, FN_ROUGH, separator, fp);
-		fputc('\n', fp);
+		add_marks(view, &text, row, FN_WEAK);
+		add_marks(view, &text, row, FN_ROUGH);
 	}
+	err = fn_text__print_csv(&text, view->is_continued ? text.nr_columns : 0, separator, fp);
+	fn_text__exit(&text);
+	return err;
 }
 
 /* The rows of a table are sorted by name. */
@@ -856,10 +841,8 @@ static int print_view(struct fn_report *report, struct fn_view *view)
 
 	if (report->json)
 		return fn_view__print_json(view, fp);
-	if (report->separator) {
-		fn_view__print_csv(view, report->separator, fp);
-		return 0;
-	}
+	if (report->separator)
+		return fn_view__print_csv(view, report->separator, fp);
 	if (report->nr_tables && !view->width)
 		fputc('\n', fp);
 	return fn_view__print(view, fp);
