@@ -84,44 +84,21 @@ static int browse(struct fn_view *view, const char *notes)
 	return fn_view__browse(view, notes);
 }
 
-static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
+/* Returns true if values may contain a character of the separator. */
+static bool is_in_values(const char *separator)
 {
-	if (!list)
-		return 0;
-	*cpus = *list ? perf_cpu_map__new(list) : NULL;
-	if (*cpus)
-		return 0;
-	fn_err("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", list);
-	return -EINVAL;
-}
-
-/* Returns true, after a message, if the user has named a file that cannot be read. */
-static bool refuse_symbols(const char *name, const char *path)
-{
-	/* Other names are relative to --symfs. */
-	if (!path || (*path != '/' && *symbol_conf.symfs) || !access(path, R_OK))
-		return false;
-	fn_err("--%s %s: %m: name a file with symbols of the kernel", name, path);
-	return true;
-}
-
-/* Returns true, after a message, if values could not be told apart. */
-static bool refuse_separator(struct fn_report *report)
-{
-	if (report->separator && !strcmp(report->separator, "\\t"))
-		report->separator = "\t";
-	if (report->separator && report->json) {
-		fn_err("-j and -x choose the form of the output: leave out one of them");
-		return true;
-	}
-	for (const char *c = report->separator; c && *c; c++) {
-		if (!isalnum(*c) && !strchr(".-+~\"'\n", *c))
-			continue;
-		fn_err("-x %s: values may contain it: take another separator, such as , or \\t",
-		       report->separator);
-		return true;
+	for (const char *c = separator; c && *c; c++) {
+		if (isalnum(*c) || strchr(".-+~\"'\n", *c))
+			return true;
 	}
 	return false;
+}
+
+/* Returns true if the user has named a file that cannot be read. */
+static bool is_unreadable(const char *path)
+{
+	/* Other names are relative to --symfs. */
+	return path && (*path == '/' || !*symbol_conf.symfs) && access(path, R_OK);
 }
 
 /* Sets the keys of the rows. Returns true, after a message, if they are invalid. */
@@ -146,52 +123,6 @@ static bool refuse_by(struct fn_report *report)
 	return true;
 }
 
-static bool refuse_source(struct fn_report *report)
-{
-	report->options.source = report->source ? fn_source__find(report->source) : NULL;
-	if (!report->source || report->options.source || !strcmp(report->source, "best"))
-		return false;
-	fn_err("no source %s, there are: windows samples branches operations best", report->source);
-	return true;
-}
-
-/* Checks the choice of observations and rows; prints a message if it is invalid. */
-static int choose_rows(struct fn_report *report)
-{
-	struct fn_options *options = &report->options;
-	bool has_chain;
-
-	if (parse_cpus(report->cpus, &options->cpus) || refuse_source(report) ||
-	    refuse_by(report) || refuse_separator(report) ||
-	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
-	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
-		return -1;
-	if (options->stitch_lbr && !report->children) {
-		fn_err("--stitch-lbr lengthens call chains: add --children");
-		return -1;
-	}
-	if (report->children && (!fn_by__is(options->by, FN_BY_SYMBOL) || options->inlines)) {
-		fn_err("--children has rows of functions: leave out --by and --inline");
-		return -1;
-	}
-	if (report->children && options->source == &fn_windows) {
-		fn_err("--children has no windows, which may lie in several calls: leave out --source");
-		return -1;
-	}
-	if (report->children)
-		options->by = fn_key__name(FN_BY_CHILDREN);
-	options->has_by = report->by_name || report->children;
-	has_chain = fn_by__has(options->by, FN_BY_CALLCHAIN);
-	if (options->inlines && !has_chain && !fn_by__has(options->by, FN_BY_SYMBOL)) {
-		fn_err("--inline needs rows of functions: use --by symbol or --by callchain");
-		return -1;
-	}
-	/* Room for the row in each symbol. */
-	symbol_conf.priv_size = sizeof(struct fn_row *);
-	symbol_conf.use_callchain = has_chain || report->children;
-	return 0;
-}
-
 /* Without --before and --after, two inputs are before and after. */
 static bool find_sides(struct fn_report *report)
 {
@@ -208,63 +139,84 @@ static bool find_sides(struct fn_report *report)
 	return true;
 }
 
-/* Returns why options contradict each other, NULL if they do not. */
-static const char *find_conflict(struct fn_report *report)
+/* Returns true, after a message, if an option is invalid, or contradicts another one. */
+static bool refuse_options(struct fn_report *report)
 {
-	const struct {
-		bool is_there;
-		const char *text;
-	} conflicts[] = {
-		{
-			report->diff && !find_sides(report),
-			"--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums"
-		}, {
-			report->interval && (report->diff || report->sums || report->wants_tui ||
-					     report->nr_inputs + !!input_name > 1),
-			"--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons"
-		}, {
-			report->fail_on && !report->diff,
-			"--fail-on checks a comparison: add --diff, or --before and --after"
-		}, {
-			report->single_run && !report->diff,
-			"--single-run is about a comparison: add --diff, or --before and --after"
-		}, {
-			report->sums && (report->json || report->separator || report->fields ||
-					 report->metrics || report->sort || report->limit ||
-					 report->percent_limit || report->with_ci),
-			"--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums"
-		}, {
-			report->wants_tui && (report->json || report->separator || report->sums ||
-					      report->diff),
-			"--tui browses a table: leave out -j, -x, --sums and comparisons"
-		},
-	};
+	const struct fn_options *options = &report->options;
+	const bool has_form = report->json || report->separator;
 
-	for (size_t i = 0; i < ARRAY_SIZE(conflicts); i++) {
-		if (conflicts[i].is_there)
-			return conflicts[i].text;
-	}
-	return NULL;
+	if (report->cpus && !options->cpus)
+		fn_err("cannot read --cpu %s: write numbers of CPUs, as in 0,2-4", report->cpus);
+	else if (report->source && !options->source && strcmp(report->source, "best"))
+		fn_err("no source %s, there are: windows samples branches operations best",
+		       report->source);
+	else if (report->separator && report->json)
+		fn_err("-j and -x choose the form of the output: leave out one of them");
+	else if (is_in_values(report->separator))
+		fn_err("-x %s: values may contain it: take another separator, such as , or \\t",
+		       report->separator);
+	else if (is_unreadable(symbol_conf.vmlinux_name))
+		fn_err("--vmlinux %s: %m: name a file with symbols of the kernel",
+		       symbol_conf.vmlinux_name);
+	else if (is_unreadable(symbol_conf.kallsyms_name))
+		fn_err("--kallsyms %s: %m: name a file with symbols of the kernel",
+		       symbol_conf.kallsyms_name);
+	else if (options->stitch_lbr && !report->children)
+		fn_err("--stitch-lbr lengthens call chains: add --children");
+	else if (report->children && (!fn_by__is(options->by, FN_BY_SYMBOL) || options->inlines))
+		fn_err("--children has rows of functions: leave out --by and --inline");
+	else if (report->children && options->source == &fn_windows)
+		fn_err("--children has no windows, which may lie in several calls: leave out --source");
+	else if (options->inlines && !fn_by__has(options->by, FN_BY_SYMBOL) &&
+		 !fn_by__has(options->by, FN_BY_CALLCHAIN))
+		fn_err("--inline needs rows of functions: use --by symbol or --by callchain");
+	else if (report->diff && !find_sides(report))
+		fn_err("--diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums");
+	else if (report->interval && (report->diff || report->sums || report->wants_tui ||
+				      report->nr_inputs + !!input_name > 1))
+		fn_err("--interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons");
+	else if (report->fail_on && !report->diff)
+		fn_err("--fail-on checks a comparison: add --diff, or --before and --after");
+	else if (report->single_run && !report->diff)
+		fn_err("--single-run is about a comparison: add --diff, or --before and --after");
+	else if (report->sums && (has_form || report->fields || report->metrics || report->sort ||
+				  report->limit || report->percent_limit || report->with_ci))
+		fn_err("--sums writes no values: leave out -j, -x, -F, -M, --sort, --limit, --percent-limit and --ci, and give them when you report the sums");
+	else if (report->wants_tui && (has_form || report->sums || report->diff))
+		fn_err("--tui browses a table: leave out -j, -x, --sums and comparisons");
+	else
+		return false;
+	return true;
 }
 
-/* Prepares for what the options choose. */
+/* Prepares for what the options choose; prints a message if they are invalid. */
 static int prepare(struct fn_report *report)
 {
-	const char *conflict = find_conflict(report);
+	struct fn_options *options = &report->options;
 
-	if (conflict) {
-		fn_err("%s", conflict);
-		return -EINVAL;
+	if (report->cpus && *report->cpus)
+		options->cpus = perf_cpu_map__new(report->cpus);
+	if (report->source)
+		options->source = fn_source__find(report->source);
+	if (report->separator && !strcmp(report->separator, "\\t"))
+		report->separator = "\t";
+	if (refuse_by(report) || refuse_options(report))
+		return -1;
+	if (report->children)
+		options->by = fn_key__name(FN_BY_CHILDREN);
+	options->has_by = report->by_name || report->children;
+	/* Room for the row in each symbol. */
+	symbol_conf.priv_size = sizeof(struct fn_row *);
+	symbol_conf.use_callchain = report->children || fn_by__has(options->by, FN_BY_CALLCHAIN);
+	if (report->interval) {
+		options->span = report->interval * NSEC_PER_SEC + 0.5;
+		options->take = fn_report__take_span;
+		options->data = report;
 	}
 	/* The browser shows one table of functions and no other output. */
 	if (report->tui && !report->json && !report->separator && !report->sums && !report->diff &&
 	    !report->interval)
 		report->browse = browse;
-	if (report->interval) {
-		report->options.span = report->interval * NSEC_PER_SEC + 0.5;
-		report->options.take = fn_report__take_span;
-		report->options.data = report;
-	}
 	if (report->browse && verbose <= 0)
 		fn_report__hold_messages(report);
 	return 0;
@@ -294,21 +246,19 @@ static int add_input(struct fn_report *report, const char *path, struct fn_table
 static int report_table(struct fn_report *report)
 {
 	const unsigned int nr = report->nr_inputs;
-	const char *default_input = input_name ?: "perf.data";
 	struct fn_table table;
 	int err = 0;
 
 	fn_table__init(&table);
 	if (!nr || input_name)
-		err = add_input(report, default_input, &table);
+		err = add_input(report, input_name ?: "perf.data", &table);
 	for (unsigned int i = 0; !err && i < nr; i++)
 		err = add_input(report, report->inputs[i].path, &table);
 	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
 	if (!report->browse)
 		signal(SIGPIPE, SIG_DFL);
 	if (!err && fn_table__is_empty(&table) && fn_options__filter(&report->options))
-		fn_input__note_empty(nr > 1 ? "the recordings" :
-				     nr ? report->inputs[0].path : default_input,
+		fn_input__note_empty(nr > 1 ? "the recordings" : report->options.name,
 				     &report->options);
 	if (!err && (report->interval || report->sums)) {
 		err = fn_notes__print_all(&table, &report->options);
@@ -546,7 +496,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	}
 	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
-	err = choose_rows(&report) ?: prepare(&report);
+	err = prepare(&report);
 	if (!err)
 		err = report.diff ? fn_explain(fn_compare(&report)) : report_table(&report);
 	fputs(fn_report__release_messages(&report), stderr);
@@ -649,7 +599,7 @@ static int run_top(struct fn_report *report, int argc, const char **argv,
 	if (fn_record__init(report->record, record_options, &recorder, argc, argv))
 		return -1;
 	report->metrics = report->record->metrics;
-	if (choose_rows(report))
+	if (prepare(report))
 		return -1;
 	return fn_top__run(report, fds);
 }

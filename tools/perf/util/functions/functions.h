@@ -687,8 +687,6 @@ struct fn_view {
 	int sort;			/* the column that has sorted the rows, -1: their names */
 };
 
-/* Makes the rows, which are to be freed. */
-int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit);
 void fn_view__sort(struct fn_view *view, int sort);
 
 #define FN_CELL_SIZE	40
@@ -732,9 +730,7 @@ int fn_text__print(struct fn_text *text, int width, FILE *fp);
 int fn_text__print_csv(const struct fn_text *text, size_t first, const char *separator, FILE *fp);
 
 int fn_view__add_text(const struct fn_view *view, struct fn_text *text);
-int fn_view__print(const struct fn_view *view, FILE *fp);
 int fn_view__print_json(const struct fn_view *view, FILE *fp);
-int fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp);
 /* Whether --percent-limit leaves out a row. */
 bool fn_columns__is_small(const struct fn_columns *columns, const struct fn_row *row,
 			  double percent);

@@ -490,7 +490,7 @@ static void print_length(const struct fn_view *view, FILE *fp)
 			more > 120 ? "minutes" : more > 1 ? "seconds" : "second");
 }
 
-int fn_view__print(const struct fn_view *view, FILE *fp)
+static int print_text(const struct fn_view *view, FILE *fp)
 {
 	struct fn_text text = {};
 	int err = fn_view__add_text(view, &text);
@@ -573,7 +573,7 @@ static void add_marks(const struct fn_view *view, struct fn_text *text, const st
 	strbuf_release(&names);
 }
 
-int fn_view__print_csv(const struct fn_view *view, const char *separator, FILE *fp)
+static int print_csv(const struct fn_view *view, const char *separator, FILE *fp)
 {
 	struct fn_text text = {};
 	int err;
@@ -647,7 +647,7 @@ void fn_view__sort(struct fn_view *view, int sort)
 	qsort_r(view->rows, view->nr_rows, sizeof(*view->rows), compare_rows, view);
 }
 
-int fn_view__init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit)
+static int init_rows(struct fn_view *view, int sort, double percent_limit, size_t limit)
 {
 	view->rows = calloc(view->table->nr_rows ?: 1, sizeof(*view->rows));
 	view->nr_rows = 0;
@@ -842,10 +842,10 @@ static int print_view(struct fn_report *report, struct fn_view *view)
 	if (report->json)
 		return fn_view__print_json(view, fp);
 	if (report->separator)
-		return fn_view__print_csv(view, report->separator, fp);
+		return print_csv(view, report->separator, fp);
 	if (report->nr_tables && !view->width)
 		fputc('\n', fp);
-	return fn_view__print(view, fp);
+	return print_text(view, fp);
 }
 
 int fn_report__print(struct fn_report *report, const struct fn_table *table)
@@ -874,7 +874,7 @@ int fn_report__print(struct fn_report *report, const struct fn_table *table)
 	view.fields = fields;
 	if (report->nr_lines)
 		limit = limit ? min(limit, report->nr_lines) : report->nr_lines;
-	err = fn_view__init_rows(&view, sort, report->percent_limit, limit);
+	err = init_rows(&view, sort, report->percent_limit, limit);
 	if (err)
 		goto out;
 	if (!view.nr_rows && table->nr_rows && !is_part) {
