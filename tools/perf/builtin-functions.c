@@ -580,13 +580,9 @@ static int run_top(struct fn_report *report, int argc, const char **argv,
 	 * as this takes, each buffer is as large as the user may have it.
 	 */
 	static const char *const buffers[] = { "-m", "1M", NULL };
+	struct fn_record *record = report->record;
 	char control[32];
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
-	const struct fn_recorder recorder = {
-		.usage = functions_top_usage, .options = own,
-		.without = not_of_top, .arguments = arguments,
-		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL,
-	};
 	int fds[2];
 
 	if (!prepare_streams())
@@ -596,9 +592,12 @@ static int run_top(struct fn_report *report, int argc, const char **argv,
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
-	if (fn_record__init(report->record, record_options, &recorder, argc, argv))
+	record->own = own;
+	record->defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers : NULL;
+	record->arguments = arguments;
+	if (fn_record__init(record, record_options, argc, argv))
 		return -1;
-	report->metrics = report->record->metrics;
+	report->metrics = record->metrics;
 	if (prepare(report))
 		return -1;
 	return fn_top__run(report, fds);
@@ -606,7 +605,7 @@ static int run_top(struct fn_report *report, int argc, const char **argv,
 
 static int cmd_functions_top(int argc, const char **argv)
 {
-	struct fn_record record = {};
+	struct fn_record record = { .usage = functions_top_usage, .without = not_of_top };
 	struct fn_report report = {
 		.delay = 2, .last = 30, .record = &record, .call_record = record_for_top,
 	};
@@ -621,9 +620,8 @@ static int cmd_functions_top(int argc, const char **argv)
 
 static int cmd_functions_record(int argc, const char **argv)
 {
-	const struct fn_recorder recorder = { .usage = functions_record_usage };
-	struct fn_record record;
-	int ret = fn_record__init(&record, record_options, &recorder, argc, argv);
+	struct fn_record record = { .usage = functions_record_usage };
+	int ret = fn_record__init(&record, record_options, argc, argv);
 
 	if (!ret)
 		ret = call_record(&record);

@@ -863,30 +863,26 @@ bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *
  * record.c: how to call perf record
  */
 
-/* The command that records. */
-struct fn_recorder {
-	const char *const *usage;
-	/* Its own options, NULL if none. They take names away from those of perf record. */
-	const struct option *options;
-	const char *const *without;	/* options of perf record that it refuses; or NULL */
-	/* Arguments to add before and after those of the user; or NULL. */
-	const char *const *defaults, *const *arguments;
-};
-
 /* How to call cmd_record(). */
 struct fn_record {
+	/* Of the command that records; all but @usage may be NULL. */
+	const char *const *usage;
+	const struct option *own;	/* take names away from the options of perf record */
+	const char *const *without;	/* options of perf record that it refuses */
+	/* Arguments to add before and after those of the user. */
+	const char *const *defaults, *const *arguments;
+
 	int argc;
 	const char **argv;
 	struct option *options;		/* those of perf record, and own ones without an effect */
 	char *events;
-	bool has_own_events;		/* of -e */
 	char count[24];			/* of --period */
 	const char *metrics;		/* of -M, NULL: none */
 	const char *output;		/* NULL: a pipe of the command's own */
 };
 
-int fn_record__init(struct fn_record *record, const struct option *options,
-		    const struct fn_recorder *recorder, int argc, const char **argv);
+int fn_record__init(struct fn_record *record, const struct option *options, int argc,
+		    const char **argv);
 void fn_record__explain(const struct fn_record *record);
 void fn_record__exit(struct fn_record *record);
 

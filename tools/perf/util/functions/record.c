@@ -481,11 +481,11 @@ static void add_operations(struct strbuf *events, struct parsed *parsed)
 }
 
 /* Returns the events to record without -e, NULL after a message or without memory. */
-static char *choose_events(struct parsed *parsed, const struct fn_recorder *recorder)
+static char *choose_events(const struct fn_record *record, struct parsed *parsed)
 {
 	/* Options of perf record may choose branches. A live table cannot take all of them. */
 	const bool may_branch = !parsed->has_branches && !parsed->windows_only &&
-				!recorder->arguments && !parsed->given['j'] && !parsed->given['b'];
+				!record->arguments && !parsed->given['j'] && !parsed->given['b'];
 	struct fn_groups groups = {};
 	struct sampling sampling;
 	char *events = NULL;
@@ -512,7 +512,7 @@ out:
 	if (events)
 		warn_of_children(parsed, sampling.has_counts);
 	/* A live table cannot take AUX data. */
-	if (events && !recorder->arguments && sampling.has_pmu && !parsed->windows_only &&
+	if (events && !record->arguments && sampling.has_pmu && !parsed->windows_only &&
 	    (parsed->operations.value || !parsed->operations.is_given)) {
 		struct strbuf all = STRBUF_INIT;
 
@@ -634,7 +634,7 @@ static bool is_replaced(struct option *opt, const struct option *first, const ch
  * only those of the command have an effect, then, in cmd_record(), only those of perf record.
  */
 static struct option *join_options(const struct option *options,
-				   const struct fn_recorder *recorder, struct parsed *parsed,
+				   const struct fn_record *record, struct parsed *parsed,
 				   bool is_own)
 {
 	const struct option ours[] = {
@@ -661,20 +661,20 @@ static struct option *join_options(const struct option *options,
 				"sample the last branches, too (default: if they have cycles)"),
 		OPT_GROUP("All options of perf record, too: see perf record -h"),
 	};
-	const unsigned int nr_more = nr_options(recorder->options);
+	const unsigned int nr_more = nr_options(record->own);
 	struct option *all, *opt;
 
 	all = calloc(nr_more + ARRAY_SIZE(ours) + nr_options(options) + 1, sizeof(*all));
 	if (!all)
 		return NULL;
 	if (nr_more)
-		memcpy(all, recorder->options, nr_more * sizeof(*all));
+		memcpy(all, record->own, nr_more * sizeof(*all));
 	memcpy(all + nr_more, ours, sizeof(ours));
 	for (opt = all; !is_own && opt < all + nr_more + ARRAY_SIZE(ours); opt++)
 		redirect(opt, skip_option, parsed, 0);
 	for (opt = all + nr_more + ARRAY_SIZE(ours); options->type != OPTION_END; options++) {
 		*opt = *options;
-		if (is_replaced(opt, all, is_own ? recorder->without : NULL))
+		if (is_replaced(opt, all, is_own ? record->without : NULL))
 			continue;
 		if (is_own)
 			redirect(opt, note_option, parsed, options->short_name);
@@ -736,21 +736,20 @@ static void add_arguments(struct fn_record *record, const char *const *arguments
 }
 
 /* Returns 0, or -1 after a message; fn_record__exit() frees what is there in any case. */
-int fn_record__init(struct fn_record *record, const struct option *options,
-		    const struct fn_recorder *recorder, int argc, const char **argv)
+int fn_record__init(struct fn_record *record, const struct option *options, int argc,
+		    const char **argv)
 {
 	struct parsed parsed = { .events = STRBUF_INIT, .window.value = WINDOW };
-	struct option *own = join_options(options, recorder, &parsed, true);
+	struct option *own = join_options(options, record, &parsed, true);
 	const char **all = memdup(argv, argc * sizeof(*argv));
 	int nr = argc, err = -1;
+	bool has_events;
 
-	*record = (struct fn_record){
-		.argv = calloc(argc + MOST_ARGUMENTS, sizeof(*record->argv)),
-		.options = join_options(options, recorder, &parsed, false),
-	};
+	record->argv = calloc(argc + MOST_ARGUMENTS, sizeof(*record->argv));
+	record->options = join_options(options, record, &parsed, false);
 	if (!own || !all || !record->argv || !record->options)
 		goto out;
-	argc = parse_options(argc, argv, own, recorder->usage,
+	argc = parse_options(argc, argv, own, record->usage,
 			     PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH);
 	parsed.is_of_cpus = parsed.given['a'] || parsed.given['C'] ||
 			    (argc == (argc && !strcmp(argv[0], "--")) && !parsed.given['p'] &&
@@ -758,25 +757,24 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 	if (refuse_options(&parsed) || lacks_file_systems() || refuse_rights(&parsed))
 		goto out;
 	record->metrics = parsed.metrics;
-	if (!recorder->arguments)
+	if (!record->arguments)
 		record->output = parsed.given['o'] ?: "perf.data";
-	record->has_own_events = parsed.events.len;
-	record->events = parsed.events.len ? check_events(&parsed) :
-					     choose_events(&parsed, recorder);
+	has_events = parsed.events.len;
+	record->events = has_events ? check_events(&parsed) : choose_events(record, &parsed);
 	if (!record->events)
 		goto out;
 
 	add_arguments(record, (const char *[]){ "record", "-T", "--sample-cpu", NULL });
 	if (parsed.has_raw)
 		add_arguments(record, (const char *[]){ "-R", NULL });
-	if (!record->has_own_events) {
+	if (!has_events) {
 		add_arguments(record, (const char *[]){ "-e", record->events, NULL });
-		if (parsed.given['v'] || (parsed.metrics && !recorder->arguments))
+		if (parsed.given['v'] || (parsed.metrics && !record->arguments))
 			fprintf(stderr, "perf record -T --sample-cpu -e '%s'\n", record->events);
 	} else if (parsed.branches) {
 		add_arguments(record, (const char *[]){ "--branch-any", NULL });
 	}
-	add_arguments(record, recorder->defaults);
+	add_arguments(record, record->defaults);
 	for (int i = 1; i < nr - argc; i++)
 		record->argv[record->argc++] = all[i];
 	if (parsed.period.is_given) {
@@ -784,7 +782,7 @@ int fn_record__init(struct fn_record *record, const struct option *options,
 			  (unsigned long long)parsed.period.value);
 		add_arguments(record, (const char *[]){ "-c", record->count, NULL });
 	}
-	add_arguments(record, recorder->arguments);
+	add_arguments(record, record->arguments);
 	add_arguments(record, argv);
 	err = 0;
 out:
