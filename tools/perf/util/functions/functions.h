@@ -682,7 +682,6 @@ struct fn_view {
 	size_t nr_rows;
 	bool with_ci;
 	const char *time;		/* BEGIN,END in seconds, NULL: all */
-	bool is_continued;		/* the same fields as the table before */
 	int width;			/* of the screen, 0: none */
 	int sort;			/* the column that has sorted the rows, -1: their names */
 };
@@ -777,9 +776,8 @@ struct fn_report {
 	int (*call_record)(struct fn_report *report, int said, bool has_screen);
 
 	int (*browse)(struct fn_view *view, const char *notes);	/* NULL: print */
-	/* A table of a part: its times, and the titles of the one before. */
-	const char *time;
-	char *titles;
+	const char *time;		/* of a table of a part */
+	struct fn_text before;		/* the table before, of values with separators */
 	unsigned int nr_tables;
 	/* Where top prints, NULL: to stdout. */
 	FILE *fp;

@@ -573,7 +573,18 @@ static void add_marks(const struct fn_view *view, struct fn_text *text, const st
 	strbuf_release(&names);
 }
 
-static int print_csv(const struct fn_view *view, const char *separator, FILE *fp)
+/* Returns true if a text has the titles of another one. */
+static bool is_continued(const struct fn_text *text, const struct fn_text *before)
+{
+	for (unsigned int i = 0; i < text->nr_columns; i++) {
+		if (before->nr_columns != text->nr_columns ||
+		    strcmp(text->cells[i].text, before->cells[i].text))
+			return false;
+	}
+	return true;
+}
+
+static int print_csv(const struct fn_view *view, struct fn_report *report, FILE *fp)
 {
 	struct fn_text text = {};
 	int err;
@@ -599,8 +610,10 @@ static int print_csv(const struct fn_view *view, const char *separator, FILE *fp
 		add_marks(view, &text, row, FN_WEAK);
 		add_marks(view, &text, row, FN_ROUGH);
 	}
-	err = fn_text__print_csv(&text, view->is_continued ? text.nr_columns : 0, separator, fp);
-	fn_text__exit(&text);
+	err = fn_text__print_csv(&text, is_continued(&text, &report->before) ? text.nr_columns : 0,
+				 report->separator, fp);
+	fn_text__exit(&report->before);
+	report->before = text;
 	return err;
 }
 
@@ -773,7 +786,7 @@ void fn_report__exit(struct fn_report *report)
 {
 	free(report->inputs);
 	free(report->fail_on);
-	free(report->titles);
+	fn_text__exit(&report->before);
 	free(report->messages);
 	perf_cpu_map__put(report->options.cpus);
 }
@@ -816,25 +829,6 @@ int fn_report__init_columns(const struct fn_report *report, const struct fn_tabl
 	return err;
 }
 
-/* Returns true if the columns are those of the previous table, whose titles are kept. */
-static bool is_continued(struct fn_report *report, const struct fn_view *view)
-{
-	char *titles = NULL, *longer;
-	bool is_same;
-
-	for (unsigned int i = 0; i < view->nr_fields; i++) {
-		if (asprintf(&longer, "%s\n%s", titles ?: "",
-			     view->columns->columns[view->fields[i]].title) < 0)
-			break;
-		free(titles);
-		titles = longer;
-	}
-	is_same = titles && report->titles && !strcmp(titles, report->titles);
-	free(report->titles);
-	report->titles = titles;
-	return is_same;
-}
-
 static int print_view(struct fn_report *report, struct fn_view *view)
 {
 	FILE *fp = report->fp ?: stdout;
@@ -842,7 +836,7 @@ static int print_view(struct fn_report *report, struct fn_view *view)
 	if (report->json)
 		return fn_view__print_json(view, fp);
 	if (report->separator)
-		return print_csv(view, report->separator, fp);
+		return print_csv(view, report, fp);
 	if (report->nr_tables && !view->width)
 		fputc('\n', fp);
 	return print_text(view, fp);
@@ -883,9 +877,7 @@ int fn_report__print(struct fn_report *report, const struct fn_table *table)
 		err = -EINVAL;
 		goto out;
 	}
-	if (is_part) {
-		view.is_continued = is_continued(report, &view);
-	} else {
+	if (!is_part) {
 		/* With --interval, the notes about all are printed at the end. */
 		fn_notes__print("", &columns, &report->options);
 		fputs(fn_report__release_messages(report), stderr);
