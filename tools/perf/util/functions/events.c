@@ -27,44 +27,33 @@ static const struct {
 	enum fn_vendor vendor;
 	u64 config;
 	const char *name;
+	const char *vendor_name;	/* for recordings that do not tell the CPU; or NULL */
 } generic[] = {
-	{ FN_VENDOR_ARM, 0x0003, "cache-misses" }, /* L1D_CACHE_REFILL */
-	{ FN_VENDOR_ARM, 0x0004, "cache-references" }, /* L1D_CACHE */
-	{ FN_VENDOR_ARM, 0x0005, "dTLB-load-misses" }, /* L1D_TLB_REFILL */
-	{ FN_VENDOR_ARM, 0x0008, "instructions" }, /* INST_RETIRED */
-	{ FN_VENDOR_ARM, 0x0010, "branch-misses" }, /* BR_MIS_PRED */
-	{ FN_VENDOR_ARM, 0x0011, "cycles" }, /* CPU_CYCLES */
-	{ FN_VENDOR_ARM, 0x001b, "inst_spec" }, /* INST_SPEC */
-	{ FN_VENDOR_ARM, 0x0022, "branch-misses" }, /* BR_MIS_PRED_RETIRED */
-	{ FN_VENDOR_INTEL, 0x003c, "cycles" }, /* CPU_CLK_UNHALTED.THREAD_P */
-	{ FN_VENDOR_INTEL, 0x0200, "cycles" }, /* CPU_CLK_UNHALTED.THREAD */
-	{ FN_VENDOR_INTEL, 0x00c0, "instructions" }, /* INST_RETIRED.ANY_P */
-	{ FN_VENDOR_INTEL, 0x0100, "instructions" }, /* INST_RETIRED.PREC_DIST */
-	{ FN_VENDOR_INTEL, 0x01c0, "instructions" }, /* the same before Ice Lake */
-	{ FN_VENDOR_INTEL, 0x0300, "ref-cycles" }, /* CPU_CLK_UNHALTED.REF_TSC */
-	{ FN_VENDOR_INTEL, 0x00c4, "branches" }, /* BR_INST_RETIRED.ALL_BRANCHES */
-	{ FN_VENDOR_INTEL, 0x00c5, "branch-misses" }, /* BR_MISP_RETIRED.ALL_BRANCHES */
-	{ FN_VENDOR_INTEL, 0x4f2e, "cache-references" }, /* LONGEST_LAT_CACHE.REFERENCE */
-	{ FN_VENDOR_INTEL, 0x412e, "cache-misses" }, /* LONGEST_LAT_CACHE.MISS */
-	{ FN_VENDOR_AMD, 0x0076, "cycles" }, /* LS_NOT_HALTED_CYC */
-	{ FN_VENDOR_AMD, 0x00c0, "instructions" }, /* EX_RET_INSTR */
-	{ FN_VENDOR_AMD, 0x00c2, "branches" }, /* EX_RET_BRN */
-	{ FN_VENDOR_AMD, 0x00c3, "branch-misses" }, /* EX_RET_BRN_MISP */
-	{ FN_VENDOR_AMD, 0xff60, "cache-references" }, /* L2_REQUEST_G1 */
-	{ FN_VENDOR_AMD, 0x0964, "cache-misses" }, /* L2_CACHE_REQ_STAT */
-};
-
-/* Names of vendors, for recordings that do not tell the CPU */
-static const char *const vendor_names[][2] = {
-	{ "cpu_clk_unhalted.thread", "cycles" },
-	{ "cpu_clk_unhalted.thread_p", "cycles" },
-	{ "cpu_clk_unhalted.core", "cycles" },
-	{ "ls_not_halted_cyc", "cycles" },
-	{ "cpu_cycles", "cycles" },
-	{ "inst_retired", "instructions" },
-	{ "inst_retired.any", "instructions" },
-	{ "inst_retired.any_p", "instructions" },
-	{ "ex_ret_instr", "instructions" },
+	{ FN_VENDOR_ARM, 0x0003, "cache-misses", NULL }, /* L1D_CACHE_REFILL */
+	{ FN_VENDOR_ARM, 0x0004, "cache-references", NULL }, /* L1D_CACHE */
+	{ FN_VENDOR_ARM, 0x0005, "dTLB-load-misses", NULL }, /* L1D_TLB_REFILL */
+	{ FN_VENDOR_ARM, 0x0008, "instructions", "inst_retired" },
+	{ FN_VENDOR_ARM, 0x0010, "branch-misses", NULL }, /* BR_MIS_PRED */
+	{ FN_VENDOR_ARM, 0x0011, "cycles", "cpu_cycles" },
+	{ FN_VENDOR_ARM, 0x001b, "inst_spec", NULL }, /* INST_SPEC */
+	{ FN_VENDOR_ARM, 0x0022, "branch-misses", NULL }, /* BR_MIS_PRED_RETIRED */
+	{ FN_VENDOR_INTEL, 0x003c, "cycles", "cpu_clk_unhalted.thread_p" },
+	{ FN_VENDOR_INTEL, 0x0200, "cycles", "cpu_clk_unhalted.thread" },
+	{ FN_VENDOR_INTEL, 0x0200, "cycles", "cpu_clk_unhalted.core" },
+	{ FN_VENDOR_INTEL, 0x00c0, "instructions", "inst_retired.any_p" },
+	{ FN_VENDOR_INTEL, 0x0100, "instructions", "inst_retired.any" }, /* PREC_DIST, too */
+	{ FN_VENDOR_INTEL, 0x01c0, "instructions", NULL }, /* PREC_DIST before Ice Lake */
+	{ FN_VENDOR_INTEL, 0x0300, "ref-cycles", NULL }, /* CPU_CLK_UNHALTED.REF_TSC */
+	{ FN_VENDOR_INTEL, 0x00c4, "branches", NULL }, /* BR_INST_RETIRED.ALL_BRANCHES */
+	{ FN_VENDOR_INTEL, 0x00c5, "branch-misses", NULL }, /* BR_MISP_RETIRED.ALL_BRANCHES */
+	{ FN_VENDOR_INTEL, 0x4f2e, "cache-references", NULL }, /* LONGEST_LAT_CACHE.REFERENCE */
+	{ FN_VENDOR_INTEL, 0x412e, "cache-misses", NULL }, /* LONGEST_LAT_CACHE.MISS */
+	{ FN_VENDOR_AMD, 0x0076, "cycles", "ls_not_halted_cyc" },
+	{ FN_VENDOR_AMD, 0x00c0, "instructions", "ex_ret_instr" },
+	{ FN_VENDOR_AMD, 0x00c2, "branches", NULL }, /* EX_RET_BRN */
+	{ FN_VENDOR_AMD, 0x00c3, "branch-misses", NULL }, /* EX_RET_BRN_MISP */
+	{ FN_VENDOR_AMD, 0xff60, "cache-references", NULL }, /* L2_REQUEST_G1 */
+	{ FN_VENDOR_AMD, 0x0964, "cache-misses", NULL }, /* L2_CACHE_REQ_STAT */
 };
 
 /* Beginnings of terms that do not change the counted event. */
@@ -299,9 +288,9 @@ static const char *name_of_number(enum fn_vendor vendor, const char *pmu, u64 co
 
 static const char *name_of_vendor_name(const char *lower)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(vendor_names); i++) {
-		if (!strcmp(vendor_names[i][0], lower))
-			return vendor_names[i][1];
+	for (size_t i = 0; i < ARRAY_SIZE(generic); i++) {
+		if (generic[i].vendor_name && !strcmp(generic[i].vendor_name, lower))
+			return generic[i].name;
 	}
 	return NULL;
 }
