@@ -210,7 +210,7 @@ static int prepare(struct fn_report *report)
 	symbol_conf.use_callchain = report->children || fn_by__has(options->by, FN_BY_CALLCHAIN);
 	if (report->interval) {
 		options->span = report->interval * NSEC_PER_SEC + 0.5;
-		options->take = fn_report__take_span;
+		options->take = fn_report__print_span;
 		options->data = report;
 	}
 	/* The browser shows one table of functions and no other output. */

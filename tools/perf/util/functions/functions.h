@@ -793,10 +793,8 @@ void fn_report__exit(struct fn_report *report);
 int fn_report__init_columns(const struct fn_report *report, const struct fn_table *table,
 			    struct fn_columns *columns, bool is_silent);
 int fn_report__print(struct fn_report *report, const struct fn_table *table);
-/* Prints the table of a span with its times, as the option --time has them. */
-int fn_report__print_span(struct fn_report *report, const struct fn_table *table, u64 begin,
-			  u64 end);
-int fn_report__take_span(void *data, struct fn_table *table, u64 begin, u64 end);
+/* Prints the table of a span for a struct fn_report, with its times as --time has them. */
+int fn_report__print_span(void *data, struct fn_table *table, u64 begin, u64 end);
 void fn_report__hold_messages(struct fn_report *report);
 const char *fn_report__release_messages(struct fn_report *report);	/* what was held */
 int fn_explain(int err);	/* says what is too large, if that is the error */

@@ -897,9 +897,10 @@ out:
 	return fn_explain(err);
 }
 
-int fn_report__print_span(struct fn_report *report, const struct fn_table *table, u64 begin,
-			  u64 end)
+int fn_report__print_span(void *data, struct fn_table *table, u64 begin, u64 end)
 {
+	struct fn_report *report = data;
+	sighandler_t before = SIG_IGN;
 	char time[64];
 	int err;
 
@@ -909,17 +910,12 @@ int fn_report__print_span(struct fn_report *report, const struct fn_table *table
 		  (unsigned long long)(end / NSEC_PER_SEC),
 		  (unsigned long long)(end % NSEC_PER_SEC));
 	report->time = time;
-	err = fn_report__print(report, table);
-	report->time = NULL;
-	return err;
-}
-
-int fn_report__take_span(void *data, struct fn_table *table, u64 begin, u64 end)
-{
 	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
-	sighandler_t before = signal(SIGPIPE, SIG_DFL);
-	int err = fn_report__print_span(data, table, begin, end);
-
-	signal(SIGPIPE, before);
+	if (!report->fp)
+		before = signal(SIGPIPE, SIG_DFL);
+	err = fn_report__print(report, table);
+	if (!report->fp)
+		signal(SIGPIPE, before);
+	report->time = NULL;
 	return err;
 }
