@@ -725,12 +725,6 @@ static void delete_session(struct fn_session *session)
 {
 	struct evsel *evsel;
 
-	for (unsigned int i = 0; i < session->nr_samplers; i++) {
-		free(session->samplers[i]->slots);
-		free(session->samplers[i]->counted);
-		free(session->samplers[i]);
-	}
-	free(session->samplers);
 	fn_streams__delete(session->streams);
 	fn_chains__delete(session->chains);
 	fn_rows__delete(session->rows);
@@ -740,10 +734,15 @@ static void delete_session(struct fn_session *session)
 		evlist__for_each_entry(session->session->evlist, evsel) {
 			struct fn_evsel *own = evsel->priv;
 
-			if (own) {
-				free(own->name);
-				free(own->paths);
+			if (!own)
+				continue;
+			if (own->sampler && own->sampler->evsel == evsel) {
+				free(own->sampler->slots);
+				free(own->sampler->counted);
+				free(own->sampler);
 			}
+			free(own->name);
+			free(own->paths);
 			zfree(&evsel->priv);
 		}
 		perf_session__delete(session->session);
@@ -857,7 +856,7 @@ static bool refuse_kinds(const struct fn_session *session)
 		       session->name);
 		return true;
 	}
-	if (!session->has_set || (source == &fn_windows && !session->nr_samplers)) {
+	if (!session->has_set) {
 		fn_err("%s: no counter group%s: record with perf functions record, or -e cycles,instructions,branch-misses",
 		       session->name, source == &fn_windows ? "" :
 		       ", and no event that samples by itself and tells its period");

@@ -30,8 +30,6 @@ struct fn_session {
 	struct fn_operations *operations;
 	struct itrace_synth_opts itrace;	/* what perf makes of SPE's records */
 	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data */
-	struct fn_sampler **samplers;
-	unsigned int nr_samplers;
 	char *cpu;
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;

@@ -360,30 +360,19 @@ static void set_limit(struct fn_sampler *sampler)
 	sampler->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
 }
 
-static struct fn_sampler *new_sampler(struct fn_session *session, struct evsel *evsel)
-{
-	struct fn_sampler *sampler = zalloc(sizeof(*sampler)), **all;
-
-	all = realloc(session->samplers, (session->nr_samplers + 1) * sizeof(*all));
-	if (all)
-		session->samplers = all;
-	if (!sampler || !all) {
-		free(sampler);
-		return NULL;
-	}
-	all[session->nr_samplers++] = sampler;
-	sampler->evsel = evsel;
-	set_limit(sampler);
-	return sampler;
-}
-
-/* Makes the events of a group, which @evsel samples, members: the sampler first. */
-static int add_members(struct fn_session *session, struct fn_sampler *sampler, struct evsel *evsel)
+/* Makes an event the sampler of its group, and the first of the members. */
+static int add_sampler(struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
 	struct evsel *members[FN_MOST_EVENTS] = { evsel }, *pos;
+	struct fn_sampler *sampler = zalloc(sizeof(*sampler));
 
+	if (!sampler)
+		return -ENOMEM;
+	((struct fn_evsel *)evsel->priv)->sampler = sampler;
+	sampler->evsel = evsel;
 	sampler->nr = 1;
+	set_limit(sampler);
 	for_each_group_evsel(pos, evsel__leader(evsel)) {
 		/* A tracepoint counts nothing that a metric needs. */
 		if (pos == evsel || is_tracepoint(pos))
@@ -546,8 +535,7 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 {
 	int err = group_by_ids(session, evsel, sample);
 	struct evlist *evlist = session->session->evlist;
-	struct evsel *leader, *sampler_evsel, *pos;
-	struct fn_sampler *sampler;
+	struct evsel *leader, *sampler, *pos;
 
 	if (err)
 		return err;
@@ -562,15 +550,13 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 			return -ENOMEM;
 	}
 	/* A leader without a period, of AUX data for example, lets another member sample. */
-	sampler_evsel = fn_evsel__has_counts(leader) && leader->core.attr.sample_period ?
-			leader : evsel;
-	if (fn_evsel__has_counts(sampler_evsel) && !takes_operations(session, sampler_evsel)) {
-		if (fn_session__refuses(session, sampler_evsel))
+	sampler = fn_evsel__has_counts(leader) && leader->core.attr.sample_period ? leader : evsel;
+	if (fn_evsel__has_counts(sampler) && !takes_operations(session, sampler)) {
+		if (fn_session__refuses(session, sampler))
 			return -EINVAL;
-		sampler = new_sampler(session, sampler_evsel);
-		err = sampler ? add_members(session, sampler, sampler_evsel) : -ENOMEM;
+		err = add_sampler(session, sampler);
 	}
-	err = err ?: add_samples(session, sampler_evsel);
+	err = err ?: add_samples(session, sampler);
 	evlist__for_each_entry(evlist, pos) {
 		const struct fn_evsel *own = pos->priv;
 
