@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <linux/kernel.h>
-#include <linux/zalloc.h>
 
 #include "../debug.h"
 #include "functions.h"
@@ -25,11 +24,17 @@
 #define MOST_GROUPS	1000
 #define MOST_CPUS	1000
 
-/* A line that is being written or read. */
+/* A file that is being written or read, and what the line at hand is about. */
 struct line {
-	FILE *fp;		/* NULL: read */
-	char *rest;		/* the fields that are left to read, NULL: none */
-	int err;		/* the first one */
+	FILE *fp;			/* NULL: read */
+	char *rest;			/* the fields that are left to read, NULL: none */
+	int err;			/* the first one */
+	struct fn_table *table;
+	struct fn_set *set;
+	unsigned int place;		/* of a CPU, group or event, to be written */
+	const struct fn_row *row;	/* to be written */
+	u64 even[MOST_GROUPS];		/* by set that is read: the number of another one, from 1 */
+	unsigned int nr_groups, nr;	/* of lines that are read */
 };
 
 static void fail(struct line *line, int err)
@@ -95,30 +100,45 @@ static double sum(struct line *line, double number)
 	return number;
 }
 
+/* Writes a sum, or adds what it reads. */
+static void add(struct line *line, double *own)
+{
+	const double number = sum(line, *own);
+
+	if (!line->fp)
+		*own += number;
+	if (*own > MOST_SUM)
+		fail(line, -EINVAL);
+}
+
 /*
- * The lines
+ * The lines, for both directions
  */
 
-/* NUMBER INDEPENDENT BEGUN ENDED VALUE...; what is read is added. */
-static void sums_fields(struct line *line, const struct fn_set *set, struct fn_sums *sums)
+/* KEYS INLINES */
+static void by_fields(struct line *line)
 {
-	double *const numbers[] = {
-		&sums->number, &sums->independent, &sums->begun, &sums->ended,
-	};
-	const size_t nr = ARRAY_SIZE(numbers) + fn_set__nr_values(set);
+	struct fn_table *table = line->table;
+	const char *by = text(line, table->by);
+	enum fn_key keys[FN_NR_KEYS];
 
-	for (size_t i = 0; !line->err && i < nr; i++) {
-		double *own = i < ARRAY_SIZE(numbers) ? numbers[i] :
-			      &sums->values[i - ARRAY_SIZE(numbers)];
-		const double number = sum(line, *own);
-
-		if (!line->fp)
-			*own += number;
-		if (*own > MOST_SUM)
-			fail(line, -EINVAL);
-	}
-	if (sums->independent > sums->number)
+	if (fn_by__parse(by, keys, NULL) < 0)
 		fail(line, -EINVAL);
+	if (!line->fp)
+		scnprintf(table->by, sizeof(table->by), "%s", by);
+	table->inlines = integer(line, table->inlines, 1);
+}
+
+static void cpu_field(struct line *line)
+{
+	const char *cpu = text(line, line->fp ? line->table->cpus[line->place] : NULL);
+
+	if (line->fp)
+		return;
+	if (line->table->nr_cpus == MOST_CPUS)
+		fail(line, -E2BIG);
+	else if (fn_table__add_cpu(line->table, cpu))
+		fail(line, -ENOMEM);
 }
 
 /* SOURCE EVEN COMPLETE RECORDED HIDDEN, before the names of the events */
@@ -131,20 +151,77 @@ static void set_fields(struct line *line, struct fn_set *set, u64 *even)
 	set->is_hidden = integer(line, set->is_hidden, 1);
 }
 
-/* PERIOD FREQ WINDOW BURST JITTER INHERIT */
-static void group_fields(struct line *line, struct fn_group *group)
+static void write_set(struct line *line)
 {
-	group->period = integer(line, group->period, UINT64_MAX);
-	group->freq = integer(line, group->freq, UINT64_MAX);
-	group->window = integer(line, group->window, UINT64_MAX);
-	group->burst = integer(line, group->burst, UINT32_MAX);
-	group->jitter = integer(line, group->jitter, UINT32_MAX);
-	group->inherit = integer(line, group->inherit, 1);
+	u64 even = line->set->even ? line->set->even->index + 1 : 0;
+
+	set_fields(line, line->set, &even);
+	for (unsigned int i = 0; i < line->set->nr_events; i++)
+		text(line, line->set->events[i].name);
 }
 
-/* LATE THROTTLED STRETCHED SCARCE SCALE COPIES, after the name */
-static void event_fields(struct line *line, struct fn_event *event)
+static void read_set(struct line *line)
 {
+	const unsigned int nr_sets = line->table->nr_sets;
+	struct fn_event events[FN_MOST_EVENTS];
+	struct fn_set own = { .events = events };
+
+	if (nr_sets == MOST_GROUPS) {
+		fail(line, -E2BIG);
+		return;
+	}
+	set_fields(line, &own, &line->even[nr_sets]);
+	do {
+		const char *name = text(line, NULL);
+
+		if (!*name || !strcmp(name, FN_TOTAL) || fn_set__find(&own, name) >= 0)
+			fail(line, -EINVAL);
+		events[own.nr_events++] = (struct fn_event){ .name = name, .scale = 1 };
+	} while (own.nr_events < FN_MOST_EVENTS && line->rest);
+	/* Each event with branch records has a set. */
+	line->set = (own.source == &fn_branches ? fn_table__new_set : fn_table__findnew_set)
+		(line->table, own.source ?: &fn_samples, /*group=*/NULL, events, own.nr_events);
+	if (!line->set || !own.source || line->table->nr_sets == nr_sets) {
+		fail(line, line->set ? -EINVAL : -ENOMEM);
+		return;
+	}
+	line->set->is_complete = own.is_complete;
+	line->set->is_recorded = own.is_recorded;
+	line->set->is_hidden = own.is_hidden;
+}
+
+/* PERIOD FREQ WINDOW BURST JITTER INHERIT */
+static void group_fields(struct line *line)
+{
+	struct fn_group group = {};
+
+	if (line->fp)
+		group = line->set->groups[line->place];
+	group.period = integer(line, group.period, UINT64_MAX);
+	group.freq = integer(line, group.freq, UINT64_MAX);
+	group.window = integer(line, group.window, UINT64_MAX);
+	group.burst = integer(line, group.burst, UINT32_MAX);
+	group.jitter = integer(line, group.jitter, UINT32_MAX);
+	group.inherit = integer(line, group.inherit, 1);
+	if (line->fp)
+		return;
+	if (++line->nr_groups > MOST_GROUPS)
+		fail(line, -E2BIG);
+	else if (!line->err && fn_set__add_group(line->set, &group))
+		fail(line, -ENOMEM);
+}
+
+/* NAME LATE THROTTLED STRETCHED SCARCE SCALE COPIES */
+static void event_fields(struct line *line)
+{
+	const char *name = text(line, line->fp ? line->set->events[line->place].name : NULL);
+	const int place = fn_set__find(line->set, name);
+	struct fn_event *event = &line->set->events[place];
+
+	if (place < 0) {
+		fail(line, -EINVAL);
+		return;
+	}
 	event->is_precise = !integer(line, !event->is_precise, 1);
 	event->is_throttled = integer(line, event->is_throttled, 1);
 	event->is_stretched = integer(line, event->is_stretched, 1);
@@ -153,74 +230,162 @@ static void event_fields(struct line *line, struct fn_event *event)
 	event->copies = sum(line, event->copies);
 }
 
+/* NUMBER INDEPENDENT BEGUN ENDED VALUE... */
+static void sums_fields(struct line *line, struct fn_sums *sums)
+{
+	const size_t nr = fn_set__nr_values(line->set);
+
+	add(line, &sums->number);
+	add(line, &sums->independent);
+	add(line, &sums->begun);
+	add(line, &sums->ended);
+	for (size_t i = 0; !line->err && i < nr; i++)
+		add(line, &sums->values[i]);
+	if (sums->independent > sums->number)
+		fail(line, -EINVAL);
+}
+
+/* SYMBOL DSO ADDRESS, before the sums */
+static void write_row(struct line *line)
+{
+	char address[24] = "-";
+
+	if (line->row->has_address)
+		scnprintf(address, sizeof(address), "0x%llx",
+			  (unsigned long long)line->row->address);
+	text(line, line->row->symbol);
+	text(line, line->row->dso);
+	text(line, address);
+	sums_fields(line, fn_row__sums(line->row, line->set));
+}
+
+static void read_row(struct line *line)
+{
+	const char *symbol = text(line, NULL), *dso = text(line, NULL);
+	const char *field = text(line, NULL);
+	const bool has_address = strcmp(field, "-");
+	struct fn_sums *sums = NULL;
+	struct fn_row *row;
+	u64 address;
+
+	if (line->err || (has_address && function_text__u64(field, 16, &address))) {
+		fail(line, -EINVAL);
+		return;
+	}
+	row = fn_table__new_row(line->table, symbol, dso, has_address ? &address : NULL);
+	if (row)
+		sums = fn_row__findnew_sums(line->table, row, line->set);
+	if (sums)
+		sums_fields(line, sums);
+	else
+		fail(line, -ENOMEM);
+}
+
+static void find_even_sets(struct line *line)
+{
+	const struct fn_table *table = line->table;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const u64 even = line->even[i];
+		struct fn_set *set = table->sets[i];
+
+		if (!set->nr_groups || even > table->nr_sets ||
+		    (even && fn_set__find(table->sets[even - 1], set->events[0].name) < 0))
+			fail(line, -EINVAL);
+		else if (even)
+			set->even = table->sets[even - 1];
+	}
+	if (!table->nr_sets)
+		fail(line, -EINVAL);
+}
+
+/* Writes or reads what follows the first word of a line. */
+static void fields(struct line *line, const char *word)
+{
+	struct fn_table *table = line->table;
+	struct fn_set *set = line->set;
+
+	if (!strcmp(word, "by")) {
+		by_fields(line);
+	} else if (!strcmp(word, "lost")) {
+		table->lost = integer(line, table->lost, UINT64_MAX);
+	} else if (!strcmp(word, "throttled")) {
+		table->throttled = integer(line, table->throttled, UINT64_MAX);
+	} else if (!strcmp(word, "partial")) {
+		table->is_partial = integer(line, table->is_partial, UINT32_MAX);
+	} else if (!strcmp(word, "lacks-children")) {
+		table->lacks_children = true;
+	} else if (!strcmp(word, "cpu")) {
+		cpu_field(line);
+	} else if (!strcmp(word, "set")) {
+		(line->fp ? write_set : read_set)(line);
+	} else if (!set) {
+		fail(line, -EINVAL);
+	} else if (!strcmp(word, "row")) {
+		(line->fp ? write_row : read_row)(line);
+	} else if (!strcmp(word, "group")) {
+		group_fields(line);
+	} else if (!strcmp(word, "event")) {
+		event_fields(line);
+	} else if (!strcmp(word, "windows")) {
+		sums_fields(line, set->windows);
+	} else if (!strcmp(word, "longs")) {
+		sums_fields(line, set->longs);
+	} else if (!strcmp(word, "late")) {
+		add(line, &set->nr_late);
+		add(line, &set->late);
+	} else if (strcmp(word, "end")) {
+		fail(line, -EINVAL);
+	} else if (!line->fp) {
+		find_even_sets(line);
+	}
+}
+
 /*
  * Writing
  */
 
-static void write_set(struct line *line, struct fn_set *set)
+static void write_line(struct line *line, const char *word)
 {
-	u64 even = set->even ? set->even->index + 1 : 0;
-
-	fputs("set", line->fp);
-	set_fields(line, set, &even);
-	for (unsigned int i = 0; i < set->nr_events; i++)
-		text(line, set->events[i].name);
-	for (unsigned int i = 0; i < set->nr_groups; i++) {
-		fputs("\ngroup", line->fp);
-		group_fields(line, &set->groups[i]);
-	}
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		fputs("\nevent", line->fp);
-		text(line, set->events[i].name);
-		event_fields(line, &set->events[i]);
-	}
-	fputs("\nwindows", line->fp);
-	sums_fields(line, set, set->windows);
-	fputs("\nlongs", line->fp);
-	sums_fields(line, set, set->longs);
-	fputs("\nlate", line->fp);
-	sum(line, set->nr_late);
-	sum(line, set->late);
+	fputs(word, line->fp);
+	fields(line, word);
 	fputc('\n', line->fp);
 }
 
-static void write_row(struct line *line, const struct fn_set *set, const struct fn_row *row)
+static void write_set_lines(struct line *line, struct fn_set *set)
 {
-	struct fn_sums *sums = fn_row__sums(row, set);
-	char address[24] = "-";
-
-	if (!sums)
-		return;
-	if (row->has_address)
-		scnprintf(address, sizeof(address), "0x%llx", (unsigned long long)row->address);
-	fputs("row", line->fp);
-	text(line, row->symbol);
-	text(line, row->dso);
-	text(line, address);
-	sums_fields(line, set, sums);
-	fputc('\n', line->fp);
+	line->set = set;
+	write_line(line, "set");
+	for (line->place = 0; line->place < set->nr_groups; line->place++)
+		write_line(line, "group");
+	for (line->place = 0; line->place < set->nr_events; line->place++)
+		write_line(line, "event");
+	write_line(line, "windows");
+	write_line(line, "longs");
+	write_line(line, "late");
+	for (size_t i = 0; i < line->table->nr_rows; i++) {
+		line->row = line->table->rows[i];
+		if (fn_row__sums(line->row, set))
+			write_line(line, "row");
+	}
 }
 
 static int write_table(struct fn_table *table, FILE *fp)
 {
-	struct line line = { .fp = fp };
+	struct line line = { .fp = fp, .table = table };
 
-	fprintf(fp, FN_SUMS_MAGIC "%d\nby\t%s\t%d\nlost\t%llu\nthrottled\t%llu\npartial\t%u\n",
-		SUMS_VERSION, table->by, table->inlines, (unsigned long long)table->lost,
-		(unsigned long long)table->throttled, table->is_partial);
+	fprintf(fp, FN_SUMS_MAGIC "%d\n", SUMS_VERSION);
+	write_line(&line, "by");
+	write_line(&line, "lost");
+	write_line(&line, "throttled");
+	write_line(&line, "partial");
 	if (table->lacks_children)
-		fputs("lacks-children\n", fp);
-	for (unsigned int i = 0; i < table->nr_cpus; i++) {
-		fputs("cpu", fp);
-		text(&line, table->cpus[i]);
-		fputc('\n', fp);
-	}
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		write_set(&line, table->sets[i]);
-		for (size_t j = 0; j < table->nr_rows; j++)
-			write_row(&line, table->sets[i], table->rows[j]);
-	}
-	fputs("end\n", fp);
+		write_line(&line, "lacks-children");
+	for (line.place = 0; line.place < table->nr_cpus; line.place++)
+		write_line(&line, "cpu");
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		write_set_lines(&line, table->sets[i]);
+	write_line(&line, "end");
 	errno = 0;
 	return fflush(fp) || ferror(fp) ? -(errno ?: EIO) : 0;
 }
@@ -286,178 +451,6 @@ int fn_table__write_sums(const char *path, struct fn_table *table)
  * Reading
  */
 
-struct reader {
-	struct line line;
-	struct fn_table *table;
-	struct fn_set *set;		/* at hand */
-	u64 even[MOST_GROUPS];		/* by set: the number of another one, from 1 */
-	unsigned int nr_groups, nr;	/* of the line */
-};
-
-static void read_row(struct reader *reader)
-{
-	const char *symbol = text(&reader->line, NULL), *dso = text(&reader->line, NULL);
-	const char *field = text(&reader->line, NULL);
-	const bool has_address = strcmp(field, "-");
-	struct fn_sums *sums = NULL;
-	struct fn_row *row;
-	u64 address;
-
-	if (reader->line.err || (has_address && function_text__u64(field, 16, &address))) {
-		fail(&reader->line, -EINVAL);
-		return;
-	}
-	row = fn_table__new_row(reader->table, symbol, dso, has_address ? &address : NULL);
-	if (row)
-		sums = fn_row__findnew_sums(reader->table, row, reader->set);
-	if (sums)
-		sums_fields(&reader->line, reader->set, sums);
-	else
-		fail(&reader->line, -ENOMEM);
-}
-
-static void read_set(struct reader *reader)
-{
-	const unsigned int nr_sets = reader->table->nr_sets;
-	struct fn_event events[FN_MOST_EVENTS];
-	struct fn_set own = { .events = events };
-	struct line *line = &reader->line;
-
-	if (nr_sets == MOST_GROUPS) {
-		fail(line, -E2BIG);
-		return;
-	}
-	set_fields(line, &own, &reader->even[nr_sets]);
-	do {
-		const char *name = text(line, NULL);
-
-		if (!*name || !strcmp(name, FN_TOTAL) || fn_set__find(&own, name) >= 0)
-			fail(line, -EINVAL);
-		events[own.nr_events++] = (struct fn_event){ .name = name, .scale = 1 };
-	} while (own.nr_events < FN_MOST_EVENTS && line->rest);
-	/* Each event with branch records has a set. */
-	reader->set = (own.source == &fn_branches ? fn_table__new_set : fn_table__findnew_set)
-		(reader->table, own.source ?: &fn_samples, /*group=*/NULL, events, own.nr_events);
-	if (!reader->set || !own.source || reader->table->nr_sets == nr_sets) {
-		fail(line, reader->set ? -EINVAL : -ENOMEM);
-		return;
-	}
-	reader->set->is_complete = own.is_complete;
-	reader->set->is_recorded = own.is_recorded;
-	reader->set->is_hidden = own.is_hidden;
-}
-
-static void read_group(struct reader *reader)
-{
-	struct fn_group group = {};
-
-	group_fields(&reader->line, &group);
-	if (++reader->nr_groups > MOST_GROUPS)
-		fail(&reader->line, -E2BIG);
-	else if (!reader->line.err && fn_set__add_group(reader->set, &group))
-		fail(&reader->line, -ENOMEM);
-}
-
-static void read_event(struct reader *reader)
-{
-	const int place = fn_set__find(reader->set, text(&reader->line, NULL));
-
-	if (place < 0)
-		fail(&reader->line, -EINVAL);
-	else
-		event_fields(&reader->line, &reader->set->events[place]);
-}
-
-static void read_by(struct reader *reader)
-{
-	struct fn_table *table = reader->table;
-	const char *by = text(&reader->line, NULL);
-	enum fn_key keys[FN_NR_KEYS];
-
-	if (fn_by__parse(by, keys, NULL) < 0)
-		fail(&reader->line, -EINVAL);
-	scnprintf(table->by, sizeof(table->by), "%s", by);
-	table->inlines = integer(&reader->line, 0, 1);
-}
-
-static void read_cpu(struct reader *reader)
-{
-	const char *cpu = text(&reader->line, NULL);
-
-	if (reader->table->nr_cpus == MOST_CPUS)
-		fail(&reader->line, -E2BIG);
-	else if (fn_table__add_cpu(reader->table, cpu))
-		fail(&reader->line, -ENOMEM);
-}
-
-static void find_even_sets(struct reader *reader)
-{
-	const struct fn_table *table = reader->table;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const u64 even = reader->even[i];
-		struct fn_set *set = table->sets[i];
-
-		if (!set->nr_groups || even > table->nr_sets ||
-		    (even && fn_set__find(table->sets[even - 1], set->events[0].name) < 0))
-			fail(&reader->line, -EINVAL);
-		else if (even)
-			set->even = table->sets[even - 1];
-	}
-	if (!table->nr_sets)
-		fail(&reader->line, -EINVAL);
-}
-
-/* Returns true for the last line. */
-static bool read_line(struct reader *reader, char *text)
-{
-	struct fn_table *table = reader->table;
-	struct fn_set *set = reader->set;
-	struct line *line = &reader->line;
-	const char *word = strsep(&text, "\t");
-	const bool is_last = !strcmp(word, "end");
-
-	line->rest = text;
-	if (!strcmp(word, "by")) {
-		read_by(reader);
-	} else if (!strcmp(word, "lost")) {
-		table->lost = integer(line, 0, UINT64_MAX);
-	} else if (!strcmp(word, "throttled")) {
-		table->throttled = integer(line, 0, UINT64_MAX);
-	} else if (!strcmp(word, "partial")) {
-		table->is_partial = integer(line, 0, UINT32_MAX);
-		table->seconds = NAN;
-	} else if (!strcmp(word, "lacks-children")) {
-		table->lacks_children = true;
-	} else if (!strcmp(word, "cpu")) {
-		read_cpu(reader);
-	} else if (!strcmp(word, "set")) {
-		read_set(reader);
-	} else if (!set) {
-		fail(line, -EINVAL);
-	} else if (!strcmp(word, "row")) {
-		read_row(reader);
-	} else if (!strcmp(word, "group")) {
-		read_group(reader);
-	} else if (!strcmp(word, "event")) {
-		read_event(reader);
-	} else if (!strcmp(word, "windows")) {
-		sums_fields(line, set, set->windows);
-	} else if (!strcmp(word, "longs")) {
-		sums_fields(line, set, set->longs);
-	} else if (!strcmp(word, "late")) {
-		set->nr_late += sum(line, 0);
-		set->late += sum(line, 0);
-	} else if (is_last) {
-		find_even_sets(reader);
-	} else {
-		fail(line, -EINVAL);
-	}
-	if (line->rest)
-		fail(line, -EINVAL);
-	return is_last;
-}
-
 /* Returns why the first line is none of a sums file that can be read, NULL if it is. */
 static const char *refuse(const char *line)
 {
@@ -472,26 +465,29 @@ static const char *refuse(const char *line)
 }
 
 /* Returns why the file cannot be read, NULL if no reason but the error of a line is known. */
-static const char *read_lines(struct reader *reader, FILE *fp, char **line)
+static const char *read_lines(struct line *line, FILE *fp, char **text)
 {
 	size_t allocated = 0;
-	const char *reason = getline(line, &allocated, fp) < 0 ? refuse("") : refuse(*line);
+	const char *reason = getline(text, &allocated, fp) < 0 ? refuse("") : refuse(*text);
 
-	for (reader->nr = 2; !reason; reader->nr++) {
-		const ssize_t length = getline(line, &allocated, fp);
-		bool is_last = false;
+	for (line->nr = 2; !reason; line->nr++) {
+		const ssize_t length = getline(text, &allocated, fp);
+		const char *word;
+		bool is_last;
 
-		if (length <= 0 || (*line)[length - 1] != '\n')
+		if (length <= 0 || (*text)[length - 1] != '\n')
 			return "the sums file is cut short: write it again";
-		(*line)[length - 1] = '\0';
+		(*text)[length - 1] = '\0';
 		/* A NUL in the line would cut off a name. */
-		if (strlen(*line) < (size_t)length - 1)
-			fail(&reader->line, -EINVAL);
-		else
-			is_last = read_line(reader, *line);
-		if (is_last && getc(fp) != EOF)
-			fail(&reader->line, -EINVAL);
-		if (is_last || reader->line.err)
+		if (strlen(*text) < (size_t)length - 1)
+			fail(line, -EINVAL);
+		line->rest = *text;
+		word = strsep(&line->rest, "\t");
+		fields(line, word);
+		is_last = !strcmp(word, "end");
+		if (line->rest || (is_last && getc(fp) != EOF))
+			fail(line, -EINVAL);
+		if (is_last || line->err)
 			break;
 	}
 	return reason;
@@ -499,17 +495,15 @@ static const char *read_lines(struct reader *reader, FILE *fp, char **line)
 
 int fn_table__read_sums(const char *path, struct fn_table *table, FILE *fp)
 {
-	struct reader *reader = zalloc(sizeof(*reader));
-	const char *reason = NULL;
-	char *line = NULL;
-	int err = -ENOMEM;
+	struct line line = { .table = table };
+	const char *reason;
+	char *text = NULL;
+	int err;
 
 	scnprintf(table->by, sizeof(table->by), "%s", fn_key__name(FN_BY_SYMBOL));
-	if (reader) {
-		reader->table = table;
-		reason = read_lines(reader, fp, &line);
-		err = reason ? -EINVAL : reader->line.err ?: fn_table__settle(table);
-	}
+	table->seconds = NAN;
+	reason = read_lines(&line, fp, &text);
+	err = reason ? -EINVAL : line.err ?: fn_table__settle(table);
 	if (reason)
 		fn_err("%s: %s", path, reason);
 	else if (err == -ENOMEM)
@@ -518,9 +512,7 @@ int fn_table__read_sums(const char *path, struct fn_table *table, FILE *fp)
 		fn_err("%s: it has more than %d groups or CPUs: add up fewer files", path,
 		       MOST_GROUPS);
 	else if (err)
-		fn_err("%s: line %u is damaged: write the file again with --sums", path,
-		       reader->nr);
-	free(reader);
-	free(line);
+		fn_err("%s: line %u is damaged: write the file again with --sums", path, line.nr);
+	free(text);
 	return err;
 }
