@@ -581,14 +581,8 @@ static int note_option(const struct option *opt, const char *arg, int unset)
 	return 0;
 }
 
-static int skip_option(const struct option *opt __maybe_unused, const char *arg __maybe_unused,
-		       int unset __maybe_unused)
-{
-	return 0;
-}
-
-/* Lets @callback take an option, which is not in the help. Its letter may be that of another. */
-static void redirect(struct option *opt, parse_opt_cb *callback, struct parsed *parsed, int letter)
+/* Lets note_option() take an option of perf record, which is not in the help. */
+static void redirect(struct option *opt, struct parsed *parsed, int letter)
 {
 	if (opt->type == OPTION_GROUP)
 		return;
@@ -597,7 +591,7 @@ static void redirect(struct option *opt, parse_opt_cb *callback, struct parsed *
 		opt->flags |= PARSE_OPT_NOARG;
 	opt->flags |= PARSE_OPT_HIDDEN;
 	opt->type = OPTION_CALLBACK;
-	opt->callback = callback;
+	opt->callback = note_option;
 	opt->value = parsed;
 	opt->defval = letter;
 	opt->set = NULL;
@@ -630,8 +624,9 @@ static bool is_replaced(struct option *opt, const struct option *first, const ch
 }
 
 /*
- * Returns the options of the command and those of perf record (@options), to be parsed twice: first
- * only those of the command have an effect, then, in cmd_record(), only those of perf record.
+ * Returns the options of the command and those of perf record (@options), to be parsed twice: those
+ * of the command have the same effect again in cmd_record(), where first those of perf record have
+ * an effect, too (!@is_own).
  */
 static struct option *join_options(const struct option *options,
 				   const struct fn_record *record, struct parsed *parsed,
@@ -670,14 +665,12 @@ static struct option *join_options(const struct option *options,
 	if (nr_more)
 		memcpy(all, record->own, nr_more * sizeof(*all));
 	memcpy(all + nr_more, ours, sizeof(ours));
-	for (opt = all; !is_own && opt < all + nr_more + ARRAY_SIZE(ours); opt++)
-		redirect(opt, skip_option, parsed, 0);
 	for (opt = all + nr_more + ARRAY_SIZE(ours); options->type != OPTION_END; options++) {
 		*opt = *options;
 		if (is_replaced(opt, all, is_own ? record->without : NULL))
 			continue;
 		if (is_own)
-			redirect(opt, note_option, parsed, options->short_name);
+			redirect(opt, parsed, options->short_name);
 		opt++;
 	}
 	*opt = *options;
@@ -739,7 +732,8 @@ static void add_arguments(struct fn_record *record, const char *const *arguments
 int fn_record__init(struct fn_record *record, const struct option *options, int argc,
 		    const char **argv)
 {
-	struct parsed parsed = { .events = STRBUF_INIT, .window.value = WINDOW };
+	/* cmd_record() parses the options again. */
+	static struct parsed parsed = { .events = STRBUF_INIT, .window.value = WINDOW };
 	struct option *own = join_options(options, record, &parsed, true);
 	const char **all = memdup(argv, argc * sizeof(*argv));
 	int nr = argc, err = -1;
