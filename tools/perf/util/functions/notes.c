@@ -232,47 +232,32 @@ static bool has_line(const struct fn_row *row)
 	return strstr(row->symbol, "(inlined)");
 }
 
-static bool has_no_symbol(const struct fn_row *row)
-{
-	return !*row->symbol;
-}
-
-static bool is_unnamed_jit(const struct fn_row *row)
-{
-	return strstr(row->symbol, FN_UNNAMED);
-}
-
-static bool is_cut(const struct fn_row *row)
-{
-	return fn_row__is(row, FN_CUT);
-}
-
-/* Returns the percentage of observations in rows of a kind. */
-static double percentage(const struct fn_table *table, bool (*is)(const struct fn_row *row))
+static void note_names(const char *side, const struct fn_table *table,
+		       const struct fn_options *options)
 {
 	const bool has_root = fn_by__is(table->by, FN_BY_CHILDREN);
-	double all = 0, chosen = 0;
+	double all = 0, cut = 0, unnamed = 0, without = 0;
+	bool has_lines = false;
 
 	for (size_t i = 0; i < table->nr_rows; i++) {
 		const struct fn_row *row = table->rows[i];
 		const double number = fn_table__number(table, row, NULL);
+		const bool is_cut = fn_row__is(row, FN_CUT);
 
-		if (!has_root || fn_row__is(row, FN_ALL) || fn_row__is(row, FN_CUT))
-			all += number;
-		if (is(row))
-			chosen += number;
+		has_lines |= has_line(row);
+		all += !has_root || is_cut || fn_row__is(row, FN_ALL) ? number : 0;
+		cut += is_cut ? number : 0;
+		unnamed += strstr(row->symbol, FN_UNNAMED) ? number : 0;
+		without += *row->symbol ? 0 : number;
 	}
-	return all ? 100 * chosen / all : 0;
-}
-
-static void note_names(const char *side, const struct fn_table *table,
-		       const struct fn_options *options)
-{
-	const double cut = percentage(table, is_cut), unnamed = percentage(table, is_unnamed_jit);
-	const double without = percentage(table, has_no_symbol);
+	/* Percentages of the observations */
+	all = all ?: INFINITY;
+	cut = 100 * cut / all;
+	unnamed = 100 * unnamed / all;
+	without = 100 * without / all;
 
 	if ((options->inlines || fn_by__has(options->by, FN_BY_SRCLINE)) && table->nr_rows &&
-	    !percentage(table, has_line))
+	    !has_lines)
 		note(side,
 		     "no line or inlined function is known: install debug symbols, and binutils for addr2line, or name that with --addr2line");
 	if (cut)
