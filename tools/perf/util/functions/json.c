@@ -100,20 +100,14 @@ void fn_json__number(struct fn_json *json, const char *key, double value)
 	char buf[FN_CELL_SIZE];
 
 	begin_item(json, key);
-	if (fabs(value) < 1e15 && value == (long long)value)
-		fprintf(json->fp, "%lld", (long long)value);
-	else
-		fputs(isfinite(value) ? fn_shortest(value, buf) : "null", json->fp);
+	fputs(isfinite(value) ? fn_shortest(value, buf) : "null", json->fp);
 }
 
 /* What tells how certain a value is has no more than nine digits, which take less time. */
 static void write_rounded(struct fn_json *json, const char *key, double value)
 {
 	begin_item(json, key);
-	if (isfinite(value))
-		fprintf(json->fp, "%.9g", value);
-	else
-		fputs("null", json->fp);
+	fprintf(json->fp, isfinite(value) ? "%.9g" : "null", value);
 }
 
 void fn_json__value(struct fn_json *json, const char *key, const struct fn_value *value)
