@@ -29,6 +29,7 @@
 #include "../pmu.h"
 #include "../rblist.h"
 #include "../smt.h"
+#include "../string2.h"
 #include "../strlist.h"
 #include "functions.h"
 #include "pmu-events/pmu-events.h"
@@ -225,20 +226,16 @@ static bool find_config(const char *event, u64 *config)
 }
 
 /* Converts an event of a metric to the syntax of perf record -e: from pmu@event@ to pmu/event/. */
-static char *event_of(const char *id)
+static char *event_of(const struct evsel *evsel)
 {
-	char *event = strdup(id);
-
-	if (event)
-		strreplace(event, '@', '/');
-	return event;
+	return strreplace_chars('@', evsel__metric_id(evsel), "/");
 }
 
 /* Names an event of a metric as tables do, by what it counts. */
 static char *name_of(const struct evsel *evsel)
 {
 	struct perf_event_attr attr = evsel->core.attr;
-	char *event = event_of(evsel__metric_id(evsel)), *lower, *terms, *name = NULL;
+	char *event = event_of(evsel), *lower, *terms, *name = NULL;
 	u64 config;
 
 	lower = event ? function_text__lower(event) : NULL;
@@ -797,7 +794,7 @@ static int add_metric(struct fn_groups *groups, const struct fn_metric *metric)
 	}
 	events = strlist__new(NULL, NULL);
 	for (unsigned int i = 0; events && !err && i < metric->nr; i++) {
-		char *event = event_of(fn_metric__event(metric, i));
+		char *event = event_of(metric->expr->metric_events[i]);
 
 		/* The leader is there already. */
 		if (!event || (strcmp(metric->names[i], "cycles") &&
