@@ -32,13 +32,12 @@ int main(int argc, char **argv)
 	const struct fn_options options = {
 		.by = "symbol", .force = true, .take = take, .is_due = is_due, .data = &in_parts,
 	};
-	struct fn_table table;
+	struct fn_table table = {};
 
 	if (argc != 2 && !in_parts)
 		return EXIT_FAILURE;
 	symbol_conf.priv_size = sizeof(struct fn_row *);
 	symbol_conf.kallsyms_name = "/dev/null";
 	symbol_conf.try_vmlinux_path = false;
-	fn_table__init(&table);
 	return fn_session__read(argv[1], &options, &table) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -224,14 +224,13 @@ static int prepare(struct fn_report *report)
 
 static int add_input(struct fn_report *report, const char *path, struct fn_table *table)
 {
-	struct fn_table own;
+	struct fn_table own = {};
 	const char *reason;
 	int err;
 
 	/* The first one is the table. */
 	if (!table->nr_sets)
 		return fn_input__read(path, &report->options, report->sums, table);
-	fn_table__init(&own);
 	err = fn_input__read(path, &report->options, report->sums, &own);
 	reason = err ? NULL : fn_table__add(table, &own);
 	if (reason) {
@@ -246,10 +245,9 @@ static int add_input(struct fn_report *report, const char *path, struct fn_table
 static int report_table(struct fn_report *report)
 {
 	const unsigned int nr = report->nr_inputs;
-	struct fn_table table;
+	struct fn_table table = {};
 	int err = 0;
 
-	fn_table__init(&table);
 	if (!nr || input_name)
 		err = add_input(report, input_name ?: "perf.data", &table);
 	for (unsigned int i = 0; !err && i < nr; i++)

@@ -198,7 +198,7 @@ struct fn_table {
 	unsigned int nr_cpus;
 };
 
-void fn_table__init(struct fn_table *table);
+/* Begin with a zeroed table. */
 void fn_table__exit(struct fn_table *table);
 /* Both copy the events; the first one is the leader. @group may be NULL. */
 struct fn_set *fn_table__findnew_set(struct fn_table *table, const struct fn_source *source,
@@ -348,7 +348,7 @@ struct fn_options {
 };
 
 /*
- * Reads a recording into an initialised table, which is settled then. With spans, @take gets the
+ * Reads a recording into a zeroed table, which is settled then. With spans, @take gets the
  * table of each, and @table is the sum; live, @table stays empty. Errors are printed.
  */
 int fn_session__read(const char *path, const struct fn_options *options, struct fn_table *table);

@@ -301,7 +301,7 @@ static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_ta
 	struct evsel *evsel;
 	const char *reason;
 
-	fn_table__init(own);
+	*own = (struct fn_table){};
 	reason = err ? NULL : fn_table__add(own, &session->span);
 	if (reason)
 		err = -ENOMEM;

@@ -38,11 +38,6 @@ static int compare_rows(const struct fn_row *a, const struct fn_row *b)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-void fn_table__init(struct fn_table *table)
-{
-	memset(table, 0, sizeof(*table));
-}
-
 static void free_set(struct fn_set *set)
 {
 	for (unsigned int i = 0; i < set->nr_events; i++)
@@ -78,7 +73,7 @@ void fn_table__exit(struct fn_table *table)
 	free(table->sets);
 	free(table->rows);
 	free(table->cpus);
-	fn_table__init(table);
+	*table = (struct fn_table){};
 }
 
 /* Keeps them sorted, each once. */

@@ -225,7 +225,7 @@ static int add_slice(struct fn_top *top, struct fn_table *part, u64 begin, u64 e
 	newest->table = *part;
 	newest->begin = begin;
 	newest->end = end;
-	fn_table__init(part);
+	*part = (struct fn_table){};
 	list_add_tail(&newest->node, &top->slices);
 	list_for_each_entry_safe(slice, next, &top->slices, node) {
 		/* A slice is in the table with its greater part. */
@@ -876,13 +876,12 @@ static void cannot_start(int err)
 static int read_samples(struct fn_top *top)
 {
 	struct fn_options options = top->report->options;
-	struct fn_table table;
+	struct fn_table table = {};
 	int err;
 
 	options.is_due = is_due;
 	options.take = take;
 	options.data = top;
-	fn_table__init(&table);
 	err = fn_session__read("-", &options, &table);
 	fn_table__exit(&table);
 	return err;
