@@ -30,28 +30,14 @@ struct dso;
 struct evlist;
 struct evsel;
 struct fn_column;
-struct fn_columns;
-struct fn_metric;
 struct fn_pair;
-struct fn_record;
-struct fn_rows;
 struct fn_sample;
 struct fn_session;
-struct fn_streams;
-struct fn_table;
-struct fn_value;
-struct fn_view;
-struct machine;
-struct option;
-struct perf_cpu_map;
 struct perf_event_attr;
 struct perf_sample;
-struct pmu_events_table;
 struct pmu_metric;
 struct pmu_metrics_table;
-struct strlist;
 struct thread;
-union perf_event;
 
 /* Messages: one line on stderr. Names from files go through function_text__printable() first. */
 #define fn_err(fmt, ...) pr_err("perf functions: " fmt "\n", ##__VA_ARGS__)
@@ -321,7 +307,6 @@ struct fn_chain {
 	unsigned int nr, allocated;
 };
 
-struct fn_chains;
 struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr);
 void fn_chains__delete(struct fn_chains *chains);
 const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel);
@@ -498,7 +483,6 @@ void fn_paths__note(const struct fn_paths *paths, const char *name);	/* what is 
 
 /* With fewer samples of an event for each new thread, its values are weak. */
 #define FN_FEW_PER_THREAD	5
-struct fn_operations;
 /* Whether the samples of an event are operations, or parts of them. */
 bool fn_operations__are(struct fn_session *session, struct evsel *evsel);
 /* Lets the samples of an event be that. */
