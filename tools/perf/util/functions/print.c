@@ -386,31 +386,27 @@ static void print_sources(const struct fn_view *view, FILE *fp)
 		is_recorded |= view->table->sets[i]->source == &fn_samples &&
 			       view->table->sets[i]->is_recorded;
 	for (int s = 0; fn_sources[s]; s++) {
-		const char *separator = ": ";
-		bool is_only = true, is_there = false;
+		struct strbuf titles = STRBUF_INIT;
+		bool is_only = true;
 
 		for (unsigned int i = 0; i < view->nr_fields; i++) {
 			const struct fn_column *column = &view->columns->columns[view->fields[i]];
 
-			is_there |= column->source == fn_sources[s];
 			is_only &= !column->source ||
 				   (column->source == fn_sources[s] && !column->per_source);
+			if (column->source == fn_sources[s])
+				strbuf_addf(&titles, "%s%s%s", titles.len ? ", " : ": ",
+					    column->title,
+					    column->per_source ? " (over operations)" : "");
 		}
-		if (!is_there)
-			continue;
-		fprintf(fp, "%s%s", begin, fn_sources[s]->title);
-		for (unsigned int i = 0; !is_only && i < view->nr_fields; i++) {
-			const struct fn_column *column = &view->columns->columns[view->fields[i]];
-
-			if (column->source != fn_sources[s])
-				continue;
-			fprintf(fp, "%s%s%s", separator, column->title,
-				column->per_source ? " (over operations)" : "");
-			separator = ", ";
+		if (titles.len) {
+			fprintf(fp, "%s%s%s%s", begin, fn_sources[s]->title,
+				is_only ? "" : titles.buf,
+				fn_sources[s] == &fn_samples && is_recorded ?
+				", each in the function of the last branch record" : "");
+			begin = "; ";
 		}
-		if (fn_sources[s] == &fn_samples && is_recorded)
-			fputs(", each in the function of the last branch record", fp);
-		begin = "; ";
+		strbuf_release(&titles);
 	}
 	if (*begin == ';')
 		fputc('\n', fp);
