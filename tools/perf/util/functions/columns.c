@@ -262,7 +262,7 @@ static struct fn_value count_value(const struct fn_column *column, const struct 
 {
 	struct fn_value value = fn_undefined;
 
-	value.value = fn_row__events(table, row, column->event, NULL);
+	value.value = fn_row__events(table, row, column->event).value;
 	return value;
 }
 

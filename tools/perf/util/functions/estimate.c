@@ -791,8 +791,8 @@ bool fn_column__has_values(const struct fn_table *table, const struct fn_source 
 	return source != &fn_branches || all.number > 0;
 }
 
-double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
-		      double *variance)
+struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row *row,
+			       const char *event)
 {
 	struct fn_value count = fn_undefined;
 	struct pool own = {};
@@ -801,11 +801,12 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 		own = pool_of(table, row, &fn_samples, event, event);
 	if (!own.nr_sets)
 		own = pool_of(table, row, &fn_operations, event, event);
-	/* Each group in which the event samples has counted it. */
-	if (variance)
-		*variance = own.nr_sets ? own.yy / copies_of(&own) / copies_of(&own) : NAN;
-	if (own.nr_sets)
-		return own.y / copies_of(&own);
+	if (own.nr_sets) {
+		/* Each group in which the event samples has counted it. */
+		count.value = own.y / copies_of(&own);
+		count.error = sqrt(own.yy) / copies_of(&own);
+		return count;
+	}
 	for (int i = 0; fn_sources[i]; i++) {
 		struct places even = find_even(table, fn_sources[i], event);
 		struct places led = find_places(table, fn_sources[i], event, NULL);
@@ -818,9 +819,7 @@ double fn_row__events(const struct fn_table *table, const struct fn_row *row, co
 		if (is_there)
 			break;
 	}
-	if (variance)
-		*variance = count.error * count.error;
-	return count.value;
+	return count;
 }
 
 static double total_of(const struct fn_table *table, const struct fn_source *source,
@@ -838,7 +837,7 @@ double fn_operations__per_instruction(const struct fn_table *table)
 	double instructions = total_of(table, &fn_samples, "instructions");
 
 	if (!(instructions > 0))
-		instructions = fn_row__events(table, NULL, "instructions", NULL);
+		instructions = fn_row__events(table, NULL, "instructions").value;
 	return instructions > 0 && operations > 0 ? operations / instructions : NAN;
 }
 

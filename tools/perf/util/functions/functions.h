@@ -638,9 +638,9 @@ void fn_columns__set_values(struct fn_columns *columns, unsigned int column);
 int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
 		   const struct fn_source *source, const char *const *events, unsigned int nr,
 		   double *counts, double *covariances, double *number);
-/* What the recording has counted of an event in a row, an estimate; NAN: unknown. */
-double fn_row__events(const struct fn_table *table, const struct fn_row *row, const char *event,
-		      double *variance);
+/* What the recording has counted of an event in a row, an estimate with its error. */
+struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row *row,
+			       const char *event);
 /* Why not to rely on the rate of two events, whatever its interval; NULL: no reason. */
 const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
 			  const struct fn_source *source, const char *event, const char *per);

@@ -274,10 +274,7 @@ static void write_row(struct fn_json *json, const struct fn_view *view, const st
 	write_observations(json, view->table, row);
 	fn_json__begin(json, "events", '{');
 	for (unsigned int i = 0; i < nr_events; i++) {
-		double variance, count = fn_row__events(view->table, row, events[i], &variance);
-		const struct fn_value value = {
-			.value = count, .low = NAN, .high = NAN, .error = sqrt(variance),
-		};
+		const struct fn_value value = fn_row__events(view->table, row, events[i]);
 
 		fn_json__value(json, events[i], &value);
 	}
