@@ -381,21 +381,14 @@ static void set_change(struct change *change, bool has_error)
 	struct fn_value *value = &change->value;
 	double freedom, error;
 
-	/* The numbers of a crafted file may be infinite. */
 	value->value = after->value - before->value;
-	if (!isfinite(value->value))
-		*value = fn_undefined;
-	if (!fn_value__is_defined(value) || !has_error || !fn_value__has_interval(before) ||
-	    !fn_value__has_interval(after))
-		return;
-	error = error_of(change, 1, /*up=*/false, &freedom);
-	value->low = value->value - fn_student__quantile(freedom) * error;
-	error = error_of(change, 1, /*up=*/true, &freedom);
-	value->high = value->value + fn_student__quantile(freedom) * error;
-	if (!isfinite(value->high - value->low)) {
-		value->low = NAN;
-		value->high = NAN;
+	if (has_error && fn_value__has_interval(before) && fn_value__has_interval(after)) {
+		error = error_of(change, 1, /*up=*/false, &freedom);
+		value->low = value->value - fn_student__quantile(freedom) * error;
+		error = error_of(change, 1, /*up=*/true, &freedom);
+		value->high = value->value + fn_student__quantile(freedom) * error;
 	}
+	fn_value__drop_infinite(value);
 }
 
 static bool is_weak(const struct change *change)

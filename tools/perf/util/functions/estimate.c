@@ -625,7 +625,7 @@ static void set_mark(struct fn_value *value, const struct fn_value *whole, const
 }
 
 /* Values from a crafted file may exceed a double. */
-static void drop_infinite(struct fn_value *value)
+void fn_value__drop_infinite(struct fn_value *value)
 {
 	if (!isfinite(value->value))
 		*value = fn_undefined;
@@ -644,7 +644,7 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 								       rate_of(context, row);
 	const char *doubt = NULL;
 
-	drop_infinite(&value);
+	fn_value__drop_infinite(&value);
 	if (!whole || !fn_value__is_defined(&value))
 		return value;
 	doubt = widen_by_skid(context, row, whole, &value);
@@ -757,7 +757,7 @@ void fn_columns__set_values(struct fn_columns *columns, unsigned int c)
 			struct fn_value *value = fn_columns__value(columns, row, c);
 
 			*value = column->value(column, columns->table, row);
-			drop_infinite(value);
+			fn_value__drop_infinite(value);
 			if (!column->is_count)
 				set_mark(value, &whole, value->doubt);
 		}

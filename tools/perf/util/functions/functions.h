@@ -645,6 +645,7 @@ struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row
 const char *fn_row__doubt(const struct fn_table *table, const struct fn_row *row,
 			  const struct fn_source *source, const char *event, const char *per);
 
+void fn_value__drop_infinite(struct fn_value *value);	/* numbers of a crafted file */
 double fn_student__tail(double t, double freedom);	/* of both sides */
 double fn_student__quantile(double freedom);		/* 95 % */
 void fn_value__ratio_interval(const struct fn_pair *pair, struct fn_value *value);
