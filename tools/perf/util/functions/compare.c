@@ -797,21 +797,16 @@ static void add_cells(const struct comparison *comparison, struct fn_text *text,
 	const struct change *change = change_of(comparison, pair, field);
 	const struct fn_value *before = &change->values[BEFORE], *after = &change->values[AFTER];
 	struct fn_value value = pair->rows[AFTER] || fn_value__is_defined(after) ? *after : *before;
-	char buf[FN_CELL_SIZE], high[FN_CELL_SIZE];
+	char buf[FN_CELL_SIZE];
 
 	value.mark = max(before->mark, after->mark);
 	fn_text__cell(text, FN_PLAIN, "%s", fn_view__cell(column, &value, buf));
-	if (fn_value__is_defined(&change->value))
-		fn_text__cell(text, change->is_found ? FN_BOLD : FN_PLAIN, "%s%s",
-			      fn_number(column, change->value.value, /*sign=*/true, buf),
-			      change->is_found ? "*" : "");
-	else
-		fn_text__cell(text, FN_PLAIN, "-");
-	if (!has_ci(comparison, field))
-		return;
-	fn_text__cell(text, FN_PLAIN, fn_value__has_interval(&change->value) ? "%s..%s" : "-",
-		      fn_number(column, change->value.low, /*sign=*/true, buf),
-		      fn_number(column, change->value.high, /*sign=*/true, high));
+	fn_text__cell(text, change->is_found ? FN_BOLD : FN_PLAIN,
+		      fn_value__is_defined(&change->value) ? "%s%s" : "-",
+		      fn_number(column, change->value.value, /*sign=*/true, buf),
+		      change->is_found ? "*" : "");
+	if (has_ci(comparison, field))
+		fn_text__interval(text, column, &change->value, /*sign=*/true);
 }
 
 static int print_table(const struct comparison *comparison, size_t nr_shown)

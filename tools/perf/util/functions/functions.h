@@ -704,6 +704,8 @@ struct fn_text {
 void fn_text__exit(struct fn_text *text);
 void __printf(3, 4) fn_text__cell(struct fn_text *text, enum fn_color color, const char *fmt, ...);
 void fn_text__number(struct fn_text *text, double number);	/* with all digits */
+void fn_text__interval(struct fn_text *text, const struct fn_column *column,
+		       const struct fn_value *value, bool sign);
 void fn_text__names(struct fn_text *text, const struct fn_row *row);	/* and its DSO */
 int fn_text__lay_out(struct fn_text *text);	/* sets widths, after the last cell */
 /* Sets the blanks before and after a cell. */

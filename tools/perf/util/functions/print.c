@@ -58,7 +58,7 @@ static char *label_row(const struct fn_row *row, unsigned int nr_dsos, bool has_
 	const bool has_symbol = *row->symbol;
 	const char *dso = row->dso;
 	char address[32] = "", *label, *printable;
-	int ret;
+	bool has_dso;
 
 	if (row->has_address)
 		scnprintf(address, sizeof(address), "%s0x%llx", has_symbol ? " " : "",
@@ -66,11 +66,9 @@ static char *label_row(const struct fn_row *row, unsigned int nr_dsos, bool has_
 	if (!has_symbol || has_own_short_name)
 		dso = function_text__base_name(dso);
 	/* dso__synthesize_symbol() names a function without a name by its range. */
-	if (!has_symbol || nr_dsos > 1 || (*dso && strstarts(row->symbol, "0x")))
-		ret = asprintf(&label, "%s%s [%s]", row->symbol, address, *dso ? dso : "unknown");
-	else
-		ret = asprintf(&label, "%s%s", row->symbol, address);
-	if (ret < 0)
+	has_dso = !has_symbol || nr_dsos > 1 || (*dso && strstarts(row->symbol, "0x"));
+	if (asprintf(&label, has_dso ? "%s%s [%s]" : "%s%s", row->symbol, address,
+		     *dso ? dso : "unknown") < 0)
 		return NULL;
 	printable = function_text__printable(label);
 	free(label);
@@ -159,18 +157,6 @@ const char *fn_view__cell(const struct fn_column *column, const struct fn_value 
 	return buf;
 }
 
-static const char *interval_of(const struct fn_column *column, const struct fn_value *value,
-			       char buf[2 * FN_CELL_SIZE])
-{
-	char low[FN_CELL_SIZE], high[FN_CELL_SIZE];
-
-	if (!fn_value__is_defined(value) || !fn_value__has_interval(value))
-		return memcpy(buf, "-", sizeof("-"));
-	scnprintf(buf, 2 * FN_CELL_SIZE, "%s..%s", fn_number(column, value->low, false, low),
-		  fn_number(column, value->high, false, high));
-	return buf;
-}
-
 /* Formats as few digits as give the same number when they are read: mostly the first try. */
 const char *fn_shortest(double value, char buf[FN_CELL_SIZE])
 {
@@ -229,13 +215,20 @@ void fn_text__number(struct fn_text *text, double number)
 	fn_text__cell(text, FN_PLAIN, "%s", isnan(number) ? "-" : fn_shortest(number, buf));
 }
 
+void fn_text__interval(struct fn_text *text, const struct fn_column *column,
+		       const struct fn_value *value, bool sign)
+{
+	char low[FN_CELL_SIZE], high[FN_CELL_SIZE];
+
+	fn_text__cell(text, FN_PLAIN, fn_value__has_interval(value) ? "%s..%s" : "-",
+		      fn_number(column, value->low, sign, low),
+		      fn_number(column, value->high, sign, high));
+}
+
 void fn_text__names(struct fn_text *text, const struct fn_row *row)
 {
-	if (row->has_address)
-		fn_text__cell(text, FN_PLAIN, "%s%s0x%llx", row->symbol, *row->symbol ? " " : "",
-			      (unsigned long long)row->address);
-	else
-		fn_text__cell(text, FN_PLAIN, "%s", row->symbol);
+	fn_text__cell(text, FN_PLAIN, row->has_address ? "%s%s0x%llx" : "%s", row->symbol,
+		      *row->symbol ? " " : "", (unsigned long long)row->address);
 	fn_text__cell(text, FN_PLAIN, "%s", row->dso);
 }
 
@@ -347,7 +340,7 @@ static void add_title(const struct fn_view *view, struct fn_text *text, int colu
 
 int fn_view__add_text(const struct fn_view *view, struct fn_text *text)
 {
-	char buf[2 * FN_CELL_SIZE];
+	char buf[FN_CELL_SIZE];
 
 	if (fn_table__set_labels(view->table, 0))
 		return -ENOMEM;
@@ -369,8 +362,7 @@ int fn_view__add_text(const struct fn_view *view, struct fn_text *text)
 			fn_text__cell(text, color_of(column, value), "%s",
 				      fn_view__cell(column, value, buf));
 			if (has_interval(view, i))
-				fn_text__cell(text, FN_PLAIN, "%s",
-					      interval_of(column, value, buf));
+				fn_text__interval(text, column, value, /*sign=*/false);
 		}
 	}
 	return 0;
