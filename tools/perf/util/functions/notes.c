@@ -85,30 +85,10 @@ static void note_recording(const char *side, const struct fn_columns *columns)
 		     uses_samples ? ", and samples of these events are missing" : "");
 }
 
-/* Names the events whose sums of periods were far from what was counted, and by how much. */
-static void note_scales(const char *side, const struct fn_table *table)
-{
-	struct strbuf scales = STRBUF_INIT;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
-		for (unsigned int j = 0; j < set->nr_events; j++) {
-			if (fabs(set->events[j].scale - 1) > MOST_DIFFERENCE)
-				strbuf_addf(&scales, "%s %s by %.2f", scales.len ? "," : "",
-					    set->events[j].name, set->events[j].scale);
-		}
-	}
-	if (scales.len)
-		note(side,
-		     "samples do not add up to what was counted, as with short processes, so their sums were scaled:%s",
-		     scales.buf);
-	strbuf_release(&scales);
-}
-
-/* What makes values of some events doubtful. */
+/* What makes values of some events doubtful, or has changed them. */
 static void note_events(const char *side, const struct fn_table *table)
 {
+	struct strbuf scales = STRBUF_INIT;
 	/* Of scarce events, and of stretched ones: the first, and whether there are others. */
 	const char *first[2] = {}, *others[2] = { "", "" };
 
@@ -119,6 +99,9 @@ static void note_events(const char *side, const struct fn_table *table)
 			const struct fn_event *event = &set->events[j];
 			const bool is_of[2] = { event->is_scarce, event->is_stretched };
 
+			if (fabs(event->scale - 1) > MOST_DIFFERENCE)
+				strbuf_addf(&scales, "%s %s by %.2f", scales.len ? "," : "",
+					    event->name, event->scale);
 			for (int kind = 0; kind < 2; kind++) {
 				if (is_of[kind] && first[kind] && strcmp(first[kind], event->name))
 					others[kind] = " (and others)";
@@ -127,6 +110,11 @@ static void note_events(const char *side, const struct fn_table *table)
 			}
 		}
 	}
+	if (scales.len)
+		note(side,
+		     "samples do not add up to what was counted, as with short processes, so their sums were scaled:%s",
+		     scales.buf);
+	strbuf_release(&scales);
 	if (first[0])
 		note(side,
 		     "there are few samples of %s%s for each new thread, which miss the ends of threads or are taken at the same places, so values are weak: record with -a if processes are short",
@@ -282,7 +270,6 @@ void fn_notes__print(const char *side, const struct fn_columns *columns,
 		     const struct fn_options *options)
 {
 	note_recording(side, columns);
-	note_scales(side, columns->table);
 	note_events(side, columns->table);
 	note_apart(side, columns);
 	if (uses(columns, &fn_windows)) {
