@@ -29,13 +29,9 @@ const struct fn_source *fn_source__find(const char *name)
 /* Rows without an address come first. */
 static int compare_rows(const struct fn_row *a, const struct fn_row *b)
 {
-	int ret = strcmp(a->symbol, b->symbol) ?: strcmp(a->dso, b->dso);
-
-	if (ret || (!a->has_address && !b->has_address))
-		return ret;
-	if (a->has_address != b->has_address)
-		return a->has_address ? 1 : -1;
-	return a->address < b->address ? -1 : a->address > b->address;
+	return strcmp(a->symbol, b->symbol) ?: strcmp(a->dso, b->dso) ?:
+	       a->has_address - b->has_address ?:
+	       (a->address < b->address ? -1 : a->address > b->address);
 }
 
 static void free_set(struct fn_set *set)
