@@ -432,16 +432,13 @@ static void warn_of_children(const struct parsed *parsed, bool has_counts)
 static void explain_operations(const char *pmu, bool has_kernel, int err)
 {
 	if (pmu && (err == -EACCES || err == -EPERM))
-		fprintf(stderr,
-			"perf functions: no right to follow operations (%s), so they are left out: run as root, with CAP_PERFMON, or with sysctl kernel.perf_event_paranoid=%d (--no-operations: without this line)\n",
+		fn_warn("no right to follow operations (%s), so they are left out: run as root, with CAP_PERFMON, or with sysctl kernel.perf_event_paranoid=%d (--no-operations: without this line)",
 			pmu, has_kernel ? 1 : 2);
 	else if (pmu)
-		fprintf(stderr,
-			"perf functions: operations are left out, because %s does not open (%s): bare metal has it, most virtual machines do not (--no-operations: without this line)\n",
+		fn_warn("operations are left out, because %s does not open (%s): bare metal has it, most virtual machines do not (--no-operations: without this line)",
 			pmu, strerror(-err));
 	else if (!access("/sys/bus/platform/devices/arm,spe-v1", F_OK))
-		fprintf(stderr,
-			"perf functions: operations are left out, because this kernel does not use the CPU's Statistical Profiling Extension: boot with kpti=off, and load arm_spe_pmu (--no-operations: without this line)\n");
+		fn_warn("operations are left out, because this kernel does not use the CPU's Statistical Profiling Extension: boot with kpti=off, and load arm_spe_pmu (--no-operations: without this line)");
 }
 
 /* Adds the event that follows operations, if there is one. */
