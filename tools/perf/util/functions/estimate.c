@@ -54,18 +54,15 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	values = sums->values;
 	pool->y += values[y];
 	pool->x += values[x];
+	pool->yy += fn_sums__product(set, sums, y, y);
+	pool->xy += fn_sums__product(set, sums, y, x);
+	pool->xx += fn_sums__product(set, sums, x, x);
 	if (!set->source->is_joint) {
-		pool->yy += values[nr + y];
-		pool->xx += values[nr + x];
-		pool->xy += x == y ? values[nr + x] : 0;
 		pool->number_y += values[2 * nr + y];
 		pool->number_x += values[2 * nr + x];
 		pool->number += values[2 * nr + y] + (y == x ? 0 : values[2 * nr + x]);
 		return;
 	}
-	pool->yy += fn_sums__product(set, sums, y, y);
-	pool->xy += fn_sums__product(set, sums, y, x);
-	pool->xx += fn_sums__product(set, sums, x, x);
 	pool->number_y += sums->number;
 	pool->number_x += sums->number;
 	if (set->source == &fn_branches) {
