@@ -32,7 +32,7 @@ struct line {
 	struct fn_table *table;
 	struct fn_set *set;
 	unsigned int place;		/* of a CPU, group or event, to be written */
-	const struct fn_row *row;	/* to be written */
+	struct fn_row *row;		/* to be written; NULL: read */
 	u64 even[MOST_GROUPS];		/* by set that is read: the number of another one, from 1 */
 	unsigned int nr_groups, nr;	/* of lines that are read */
 };
@@ -246,33 +246,25 @@ static void sums_fields(struct line *line, struct fn_sums *sums)
 }
 
 /* SYMBOL DSO ADDRESS, before the sums */
-static void write_row(struct line *line)
+static void row_fields(struct line *line)
 {
-	char address[24] = "-";
-
-	if (line->row->has_address)
-		scnprintf(address, sizeof(address), "0x%llx",
-			  (unsigned long long)line->row->address);
-	text(line, line->row->symbol);
-	text(line, line->row->dso);
-	text(line, address);
-	sums_fields(line, fn_row__sums(line->row, line->set));
-}
-
-static void read_row(struct line *line)
-{
-	const char *symbol = text(line, NULL), *dso = text(line, NULL);
-	const char *field = text(line, NULL);
-	const bool has_address = strcmp(field, "-");
+	struct fn_row *row = line->row;
+	const char *symbol = text(line, row ? row->symbol : NULL);
+	const char *dso = text(line, row ? row->dso : NULL), *field;
 	struct fn_sums *sums = NULL;
-	struct fn_row *row;
+	char buf[24] = "-";
+	bool has_address;
 	u64 address;
 
+	if (row && row->has_address)
+		scnprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)row->address);
+	field = text(line, buf);
+	has_address = strcmp(field, "-");
 	if (line->err || (has_address && function_text__u64(field, 16, &address))) {
 		fail(line, -EINVAL);
 		return;
 	}
-	row = fn_table__new_row(line->table, symbol, dso, has_address ? &address : NULL);
+	row = row ?: fn_table__new_row(line->table, symbol, dso, has_address ? &address : NULL);
 	if (row)
 		sums = fn_row__findnew_sums(line->table, row, line->set);
 	if (sums)
@@ -322,7 +314,7 @@ static void fields(struct line *line, const char *word)
 	} else if (!set) {
 		fail(line, -EINVAL);
 	} else if (!strcmp(word, "row")) {
-		(line->fp ? write_row : read_row)(line);
+		row_fields(line);
 	} else if (!strcmp(word, "group")) {
 		group_fields(line);
 	} else if (!strcmp(word, "event")) {
