@@ -316,7 +316,6 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	/* Jitter changes a fixed period by chance, whatever runs. */
 	const double weight = attr->freq ? sample->sample->period : attr->sample_period;
 	struct fn_table *table = session->table;
-	const struct fn_sampler *sampler = sample->own->sampler;
 	struct fn_paths *paths = sample->own->paths;
 	const u64 nr = stack ? stack->nr : 0;
 	double elapsed = sample->sample->period;
@@ -327,9 +326,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	u64 since;
 	int err;
 
-	if (sampler)
-		elapsed = sample->ends_interval ?
-			  sample->stream->counts[sampler->slots[sample->own->member]] : 0;
+	if (sample->own->sampler)
+		elapsed = sample->ends_interval ? sample->stream->counts[sample->own->slot] : 0;
 	if (!nr || elapsed < LEAST_UNDISTURBED || sample->is_outside ||
 	    !machine__is_host(sample->machine))
 		return 0;

@@ -349,23 +349,22 @@ void fn_input__note_empty(const char *path, const struct fn_options *options);
  * What the sources share: streams.c reads the counts of groups, session.c finds rows.
  */
 
-/* A group whose samples have counts. */
-struct fn_sampler {
-	struct evsel *evsel;		/* the event whose samples end its intervals */
-	struct fn_set *set;		/* of its windows */
-	unsigned int nr;		/* of its members; the sampler is the first one */
-	unsigned int *slots;		/* by member: the event in @set */
-	bool alternates;		/* else each interval is a window */
-	u64 limit;			/* shorter intervals are windows */
-	double times[2];		/* enabled and running, of all streams */
-	double *counted;		/* by member, see fn_streams__count() */
-};
-
 /* evsel->priv: what the samples of an event are for. */
 struct fn_evsel {
+	struct evsel *evsel;
 	char *name;			/* canonical */
-	struct fn_sampler *sampler;	/* of its group, if samples have counts */
-	unsigned int member;
+	/* Of its group, if samples have counts: the event whose samples end its intervals. */
+	struct fn_evsel *sampler;
+	unsigned int member;		/* of the sampler's, which is the first one */
+	unsigned int slot;		/* in the sampler's windows */
+	double counted;			/* see fn_streams__count() */
+	/* Of a sampler alone: */
+	struct fn_set *windows;
+	struct fn_evsel **members;
+	unsigned int nr_members;
+	bool alternates;		/* else each interval is a window */
+	u64 limit;			/* shorter intervals are windows */
+
 	struct fn_set *samples;		/* its own samples are observations of an event of it */
 	unsigned int event;
 	struct fn_paths *paths;		/* of its samples' branch records */
@@ -373,7 +372,7 @@ struct fn_evsel {
 	bool has_records;		/* the last one tells the row of a sample */
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
-	double times[2];		/* enabled and running, if no sampler has them */
+	double times[2];		/* enabled and running, of all streams; the sampler has them */
 };
 
 /* A member of a group in a stream. */
@@ -388,10 +387,9 @@ struct fn_member {
 struct fn_stream {
 	u64 id;
 	u64 thread;			/* 0: of a CPU */
-	const void *owner;		/* the sampler, or an event without counts */
-	struct fn_sampler *sampler;	/* NULL: no counts */
+	struct fn_evsel *owner;		/* the sampler, or an event without counts */
 	u64 times[2];			/* enabled and running, at the last sample of all */
-	struct fn_member *members;	/* of the sampler; without one, the event itself */
+	struct fn_member *members;	/* of the sampler, or the event itself */
 	double *counts;			/* by event of the set, since the last interval */
 	unsigned int nr_counts;
 	double length;			/* what the sampler has counted since then */
@@ -445,9 +443,9 @@ int fn_streams__for_each(struct fn_streams *streams,
 			 int (*call)(void *data, struct fn_stream *stream), void *data);
 void fn_streams__forget_idle(struct fn_streams *streams);
 void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
-void fn_streams__count(struct fn_streams *streams);	/* sets fn_sampler.counted */
+void fn_streams__count(struct fn_streams *streams);	/* sets fn_evsel.counted */
 /* Takes the times of an event in a thread that ends, or on a CPU. */
-int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
+int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64 id, u64 thread,
 			   u64 enabled, u64 running);
 
 /* The part of a session that sources need. */

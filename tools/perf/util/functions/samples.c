@@ -69,7 +69,7 @@ static double weigh(const struct fn_sample *sample)
 
 	/* Without a period in the sample, only the counts tell. */
 	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
-	    sample->ends_interval && own->member == 0 && own->sampler)
+	    sample->ends_interval && own->windows)
 		period = sample->stream->length;
 	if (!has_random_first(attr) || sample->place > 1)
 		return period;
@@ -128,15 +128,13 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 /* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */
 static double scale_of(const struct fn_evsel *own)
 {
-	double counted = own->sampler ? own->sampler->counted[own->member] : 0;
-
-	return counted > 0 && own->periods > 0 ? counted / own->periods : 0;
+	return own->counted > 0 && own->periods > 0 ? own->counted / own->periods : 0;
 }
 
 /* Returns the part of the time in which an event that samples itself has counted. */
 static double stretch_of(const struct fn_evsel *own)
 {
-	const double *times = own->sampler ? own->sampler->times : own->times;
+	const double *times = (own->sampler ?: own)->times;
 
 	return times[1] > 0 && times[0] > times[1] ? times[0] / times[1] : 1;
 }
@@ -193,7 +191,7 @@ static const struct fn_set *counting_set(const struct evsel *evsel, const char *
 	if (!own || !own->samples || strcmp(own->name, name) ||
 	    (even && (own->samples != even || !own->sampler)))
 		return NULL;
-	return even ? own->sampler->set : own->samples;
+	return even ? own->sampler->windows : own->samples;
 }
 
 /* Returns how many sets have counted each event: of user space, say, and as many of the kernel. */

@@ -288,9 +288,8 @@ static void restart_event(struct fn_evsel *own)
 		return;
 	own->periods = 0;
 	own->number = 0;
+	own->counted = 0;
 	memset(own->times, 0, sizeof(own->times));
-	if (own->sampler)
-		memset(own->sampler->times, 0, sizeof(own->sampler->times));
 }
 
 /* Passes on the table of a span, and begins the next one without sums. */
@@ -389,9 +388,9 @@ static int add_to_sources(struct fn_session *session, struct fn_sample *sample)
 		err = fn_branches.sample(session, sample);
 	if (!err && own->operations)
 		err = fn_operations.sample(session, sample);
-	if (!err && stream && sample->ends_interval && !stream->sampler->set->is_dropped)
+	if (!err && stream && sample->ends_interval && !own->sampler->windows->is_dropped)
 		err = fn_windows.sample(session, sample);
-	if (stream && (sample->ends_interval || !stream->sampler))
+	if (stream && (sample->ends_interval || !own->sampler))
 		fn_streams__see(session->streams, stream);
 	return err;
 }
@@ -522,7 +521,7 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 	if (own && own->samples && begins)
 		own->samples->events[own->event].is_throttled = true;
 	/* Since Linux 6.16 the leader is named, whichever event samples. */
-	if (own && own->sampler && own->sampler->evsel != evsel && evsel__is_group_leader(evsel)) {
+	if (own && own->sampler && own->sampler != own && evsel__is_group_leader(evsel)) {
 		fn_streams__lose(session->streams);
 		return 0;
 	}
@@ -564,7 +563,7 @@ static int process_read(const struct perf_tool *tool, union perf_event *event,
 	if (!own || !own->samples || fn_evsel__has_counts(evsel) || !has_times(evsel) ||
 	    event->header.size < offsetof(struct perf_record_read, id))
 		return 0;
-	return fn_streams__read_times(session->streams, evsel, sample->id,
+	return fn_streams__read_times(session->streams, own, sample->id,
 				      evsel->core.attr.inherit ? read->tid : 0,
 				      read->time_enabled, read->time_running);
 }
@@ -736,11 +735,7 @@ static void delete_session(struct fn_session *session)
 
 			if (!own)
 				continue;
-			if (own->sampler && own->sampler->evsel == evsel) {
-				free(own->sampler->slots);
-				free(own->sampler->counted);
-				free(own->sampler);
-			}
+			free(own->members);
 			free(own->name);
 			free(own->paths);
 			zfree(&evsel->priv);

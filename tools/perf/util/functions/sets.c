@@ -39,7 +39,7 @@ bool fn_evsel__is_sampler(const struct evsel *evsel)
 {
 	const struct fn_evsel *own = evsel->priv;
 
-	return own && (own->samples || (own->sampler && own->sampler->evsel == evsel));
+	return own && (own->samples || own->windows);
 }
 
 static bool is_aux_pmu(const char *name)
@@ -123,8 +123,7 @@ static bool wants_samples(struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
 	const struct fn_evsel *own = evsel->priv;
-	const bool is_leading = ends_intervals(evsel) ||
-				(own && own->sampler && own->sampler->evsel == evsel);
+	const bool is_leading = ends_intervals(evsel) || (own && own->windows);
 
 	return source != &fn_branches && !takes_operations(session, evsel) &&
 	       has_periods(session, evsel) &&
@@ -340,7 +339,7 @@ static u64 jitter_of(u32 width, u64 period)
 }
 
 /* Sets which intervals of a group are windows. */
-static void set_limit(struct fn_sampler *sampler)
+static void set_limit(struct fn_evsel *sampler)
 {
 	const struct perf_event_attr *attr = &sampler->evsel->core.attr;
 	const u64 window = attr->alternative_sample_period;
@@ -365,38 +364,35 @@ static int add_sampler(struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
 	struct evsel *members[FN_MOST_EVENTS] = { evsel }, *pos;
-	struct fn_sampler *sampler = zalloc(sizeof(*sampler));
+	struct fn_evsel *sampler = evsel->priv;
+	unsigned int nr = 1;
 
-	if (!sampler)
-		return -ENOMEM;
-	((struct fn_evsel *)evsel->priv)->sampler = sampler;
-	sampler->evsel = evsel;
-	sampler->nr = 1;
-	set_limit(sampler);
 	for_each_group_evsel(pos, evsel__leader(evsel)) {
 		/* A tracepoint counts nothing that a metric needs. */
 		if (pos == evsel || is_tracepoint(pos))
 			continue;
-		if (sampler->nr == FN_MOST_EVENTS)
+		if (nr == FN_MOST_EVENTS)
 			return fn_session__refuse(session, pos, too_large);
-		members[sampler->nr++] = pos;
+		members[nr++] = pos;
 	}
-	sampler->slots = calloc(sampler->nr, sizeof(*sampler->slots));
-	sampler->counted = calloc(sampler->nr, sizeof(*sampler->counted));
-	sampler->set = make_set(session, &fn_windows, members, sampler->nr, /*is_recorded=*/false);
-	if (!sampler->slots || !sampler->counted || !sampler->set)
+	sampler->members = calloc(nr, sizeof(*sampler->members));
+	sampler->windows = make_set(session, &fn_windows, members, nr, /*is_recorded=*/false);
+	if (!sampler->members || !sampler->windows)
 		return -ENOMEM;
-	sampler->set->is_complete &= !sampler->alternates;
+	set_limit(sampler);
+	sampler->nr_members = nr;
+	sampler->windows->is_complete &= !sampler->alternates;
 	/* A window would be of the functions that were on the stack from its start to its end. */
-	sampler->set->is_dropped = session->chains || (source && source != &fn_windows);
-	for (unsigned int i = 0; i < sampler->nr; i++) {
+	sampler->windows->is_dropped = session->chains || (source && source != &fn_windows);
+	for (unsigned int i = 0; i < nr; i++) {
 		struct fn_evsel *own = members[i]->priv;
 
 		own->sampler = sampler;
 		own->member = i;
-		sampler->slots[i] = place_in(sampler->set, members[i]);
+		own->slot = place_in(sampler->windows, members[i]);
+		sampler->members[i] = own;
 	}
-	session->has_set |= !sampler->set->is_dropped;
+	session->has_set |= !sampler->windows->is_dropped;
 	return 0;
 }
 
@@ -409,8 +405,8 @@ static void add_sample_event(struct fn_session *session, struct fn_set *set, str
 	own->event = place_in(set, evsel);
 	own->has_records = is_recorded;
 	session->wants_sites |= !session->chains && !set->events[own->event].is_precise;
-	if (own->sampler && own->member == 0)
-		own->sampler->set->even = set;
+	if (own->windows)
+		own->windows->even = set;
 }
 
 /* Lets the samples of some events be observations: of a group, or of all that are alone. */
@@ -548,6 +544,7 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 		pos->priv = zalloc(sizeof(struct fn_evsel));
 		if (!pos->priv || name_event(session, pos))
 			return -ENOMEM;
+		((struct fn_evsel *)pos->priv)->evsel = pos;
 	}
 	/* A leader without a period, of AUX data for example, lets another member sample. */
 	sampler = fn_evsel__has_counts(leader) && leader->core.attr.sample_period ? leader : evsel;

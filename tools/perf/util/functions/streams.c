@@ -41,7 +41,8 @@ static size_t hash_stream(long key, void *ctx __maybe_unused)
 	return stream->id * 31 + stream->thread;
 }
 
-static bool is_stream(const struct fn_stream *stream, const void *owner, u64 id, u64 thread)
+static bool is_stream(const struct fn_stream *stream, const struct fn_evsel *owner, u64 id,
+		      u64 thread)
 {
 	return stream->id == id && stream->thread == thread && stream->owner == owner;
 }
@@ -95,11 +96,11 @@ void fn_streams__delete(struct fn_streams *streams)
 }
 
 /* A new stream has not seen a sample. */
-static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sampler *sampler,
-				    const void *owner, u64 id, u64 thread)
+static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_evsel *owner, u64 id,
+				    u64 thread)
 {
-	const unsigned int nr = sampler ? sampler->nr : 1;
-	const unsigned int nr_counts = sampler ? sampler->set->nr_events : 0;
+	const unsigned int nr = max(owner->nr_members, 1U);
+	const unsigned int nr_counts = owner->windows ? owner->windows->nr_events : 0;
 	struct fn_stream *stream = zalloc(sizeof(*stream) + nr * sizeof(struct fn_member) +
 					  2 * nr_counts * sizeof(double));
 
@@ -109,12 +110,11 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 	stream->counts = (double *)(stream->members + nr);
 	stream->nr_counts = nr_counts;
 	stream->sums = stream->counts + nr_counts;
-	for (unsigned int i = 0; sampler && i < nr; i++)
-		stream->members[i].slot = sampler->slots[i];
+	for (unsigned int i = 0; i < owner->nr_members; i++)
+		stream->members[i].slot = owner->members[i]->slot;
 	stream->id = id;
 	stream->thread = thread;
 	stream->owner = owner;
-	stream->sampler = sampler;
 	if (hashmap__add(streams->streams, stream, stream)) {
 		free(stream);
 		return NULL;
@@ -122,8 +122,8 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_sample
 	return stream;
 }
 
-static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_sampler *sampler,
-					const void *owner, u64 id, u64 thread)
+static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_evsel *owner, u64 id,
+					u64 thread)
 {
 	struct fn_stream **recent = &streams->recent[hash_64(id ^ thread, RECENT_BITS)];
 
@@ -131,7 +131,7 @@ static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_sa
 		struct fn_stream key = { .id = id, .thread = thread, .owner = owner };
 
 		if (!hashmap__find(streams->streams, &key, recent))
-			*recent = new_stream(streams, sampler, owner, id, thread);
+			*recent = new_stream(streams, owner, id, thread);
 	}
 	return *recent;
 }
@@ -140,11 +140,11 @@ static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_sa
 static u64 find_sampler_id(struct evlist *evlist, const struct fn_sample *sample)
 {
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
-	const struct fn_sampler *sampler = sample->own->sampler;
+	const struct fn_evsel *sampler = sample->own->sampler;
 	struct sample_read_value *v = sample->sample->read.group.values;
 
 	if (!(attr->read_format & PERF_FORMAT_GROUP) ||
-	    (sampler->evsel == sample->evsel &&
+	    (sampler == sample->own &&
 	     attr->sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID)))
 		return sample->sample->id;
 	sample_read_group__for_each(v, sample->sample->read.group.nr, attr->read_format) {
@@ -163,11 +163,11 @@ static struct fn_member *find_member(struct fn_stream *stream, struct evlist *ev
 
 	if (!evsel)
 		return NULL;
-	if (evsel->core.leader != stream->sampler->evsel->core.leader)
+	if (evsel->core.leader != stream->owner->evsel->core.leader)
 		return ERR_PTR(-ESRCH);
 	if (!own || !own->sampler)
 		return NULL;
-	if (own->sampler != stream->sampler)
+	if (own->sampler != stream->owner)
 		return ERR_PTR(-ESRCH);
 	member = &stream->members[own->member];
 	if (member->id != id)
@@ -182,7 +182,7 @@ static int read_values(struct fn_stream *stream, struct evlist *evlist,
 {
 	const u64 read_format = sample->evsel->core.attr.read_format;
 	struct sample_read_value *v = sample->sample->read.group.values;
-	const struct fn_member *end = stream->members + stream->sampler->nr;
+	const struct fn_member *end = stream->members + stream->owner->nr_members;
 	struct fn_member *member = stream->members;
 	const u64 before = member->counted;
 
@@ -212,7 +212,7 @@ static int read_values(struct fn_stream *stream, struct evlist *evlist,
 /* What was counted up to now is not to be sampled. */
 static void forget_counted(struct fn_stream *stream)
 {
-	for (unsigned int i = 0; i < stream->sampler->nr; i++)
+	for (unsigned int i = 0; i < stream->owner->nr_members; i++)
 		stream->members[i].before = stream->members[i].counted;
 }
 
@@ -235,7 +235,7 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
 	bool found = false;
 	long throttle;
 
-	for (unsigned int i = 0; i < stream->sampler->nr; i++) {
+	for (unsigned int i = 0; i < stream->owner->nr_members; i++) {
 		const u64 id = stream->members[i].id;
 
 		if (!hashmap__find(streams->throttles, id, &throttle))
@@ -294,7 +294,7 @@ static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn
 	/* The recording of a process that runs may be one of several files. */
 	if (is_first && own->counted / 2 > period && own->counted - period > MOST_BEFORE_SAMPLE)
 		forget_counted(stream);
-	if (sample->evsel != stream->sampler->evsel && stream->sampler->alternates)
+	if (sample->own != stream->owner && stream->owner->alternates)
 		stream->is_interrupted = true;
 	else
 		sample->ends_interval = has_grown(stream);
@@ -315,22 +315,20 @@ static void add_times(struct fn_stream *stream, u64 enabled, u64 running, double
 
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct fn_sample *sample)
 {
-	struct fn_sampler *sampler = sample->own->sampler;
+	struct fn_evsel *sampler = sample->own->sampler, *owner = sampler ?: sample->own;
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
-	const bool inherits = (sampler ? sampler->evsel : sample->evsel)->core.attr.inherit;
 	const struct sample_read *read = &sample->sample->read;
 	struct fn_stream *stream;
 	struct fn_member *own;
 	int err;
 
-	stream = findnew_stream(streams, sampler, sampler ?: (const void *)sample->evsel,
-				sampler ? find_sampler_id(evlist, sample) :
-					  sample->sample->id,
-				inherits ? sample->thread : 0);
+	stream = findnew_stream(streams, owner,
+				sampler ? find_sampler_id(evlist, sample) : sample->sample->id,
+				owner->evsel->core.attr.inherit ? sample->thread : 0);
 	if (!stream)
 		return -ENOMEM;
 	sample->stream = stream;
-	own = &stream->members[sampler ? sample->own->member : 0];
+	own = &stream->members[sample->own->member];
 	sample->place = own->nr_samples;
 	own->nr_samples += own->nr_samples < 2;
 	if (!sampler)
@@ -413,12 +411,7 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 
 static int restart_count(void *data __maybe_unused, struct fn_stream *stream)
 {
-	struct fn_sampler *sampler = stream->sampler;
-
-	if (sampler) {
-		forget_counted(stream);
-		memset(sampler->counted, 0, sampler->nr * sizeof(*sampler->counted));
-	}
+	forget_counted(stream);
 	return 0;
 }
 
@@ -429,10 +422,9 @@ void fn_streams__restart(struct fn_streams *streams)
 
 static int count_stream(void *data __maybe_unused, struct fn_stream *stream)
 {
-	struct fn_sampler *sampler = stream->sampler;
-
-	for (unsigned int i = 0; sampler && i < sampler->nr; i++)
-		sampler->counted[i] += stream->members[i].counted - stream->members[i].before;
+	for (unsigned int i = 0; i < stream->owner->nr_members; i++)
+		stream->owner->members[i]->counted += stream->members[i].counted -
+						      stream->members[i].before;
 	return 0;
 }
 
@@ -441,11 +433,10 @@ void fn_streams__count(struct fn_streams *streams)
 	fn_streams__for_each(streams, count_stream, NULL);
 }
 
-int fn_streams__read_times(struct fn_streams *streams, struct evsel *evsel, u64 id, u64 thread,
+int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64 id, u64 thread,
 			   u64 enabled, u64 running)
 {
-	struct fn_evsel *own = evsel->priv;
-	struct fn_stream *stream = findnew_stream(streams, NULL, evsel, id, thread);
+	struct fn_stream *stream = findnew_stream(streams, own, id, thread);
 
 	if (!stream)
 		return -ENOMEM;

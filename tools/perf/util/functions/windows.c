@@ -32,7 +32,7 @@
 static int flush(void *data, struct fn_stream *stream)
 {
 	struct fn_table *table = data;
-	int err = stream->burst ? fn_set__observe(table, stream->sampler->set, stream->burst,
+	int err = stream->burst ? fn_set__observe(table, stream->owner->windows, stream->burst,
 						  stream->sums, stream->windows) : 0;
 
 	stream->burst = NULL;
@@ -50,7 +50,7 @@ static int add_window(struct fn_table *table, struct fn_stream *stream, struct f
 	double *counts = stream->counts;
 	int err;
 
-	if (row == stream->burst && stream->sampler->alternates) {
+	if (row == stream->burst && stream->owner->alternates) {
 		for (unsigned int i = 0; i < stream->nr_counts; i++)
 			stream->sums[i] += counts[i];
 		stream->windows++;
@@ -88,7 +88,7 @@ static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct f
 	const bool is_matched = begin == sample->row && !sample->is_nowhere && !sample->is_filtered;
 	int err = is_matched ? add_window(table, stream, sample->row) : flush(table, stream);
 
-	return err ?: add_ends(table, stream->sampler->set, stream->last_filtered ? NULL : begin,
+	return err ?: add_ends(table, stream->owner->windows, stream->last_filtered ? NULL : begin,
 			       sample->is_filtered ? NULL : sample->row);
 }
 
@@ -99,7 +99,7 @@ static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct f
 static void note_late(struct fn_stream *stream, const struct fn_sample *sample, bool is_window)
 {
 	const double period = sample->sample->period;
-	struct fn_set *set = stream->sampler->set;
+	struct fn_set *set = stream->owner->windows;
 
 	/* The periods of lost samples are unknown. */
 	stream->has_no_late |= !period || (stream->seen && sample->is_broken) ||
@@ -118,7 +118,7 @@ static void note_late(struct fn_stream *stream, const struct fn_sample *sample, 
 /* Of long intervals, nobody asks how much they vary. */
 static void add_to_all(struct fn_stream *stream, bool is_window)
 {
-	struct fn_set *set = stream->sampler->set;
+	struct fn_set *set = stream->owner->windows;
 
 	if (is_window) {
 		fn_sums__observe(set, set->windows, stream->counts, 1);
@@ -134,7 +134,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_table *table = session->table;
 	struct fn_stream *stream = sample->stream;
-	const struct fn_sampler *sampler = stream->sampler;
+	const struct fn_evsel *sampler = stream->owner;
 	/* The interval of the first sample is unknown. */
 	const bool is_window = stream->seen &&
 			       (!sampler->alternates || stream->length < sampler->limit);
@@ -171,10 +171,9 @@ void fn_windows__stretch(struct fn_session *session)
 		evlist__for_each_entry(session->session->evlist, evsel) {
 			const struct fn_evsel *own = evsel->priv;
 
-			if (own && own->sampler && own->sampler->set == set &&
-			    own->sampler->evsel == evsel) {
-				times[0] += own->sampler->times[0];
-				times[1] += own->sampler->times[1];
+			if (own && own->windows == set) {
+				times[0] += own->times[0];
+				times[1] += own->times[1];
 			}
 		}
 		if (!set->is_complete || !(times[1] > 0) || times[0] <= times[1])
