@@ -535,22 +535,6 @@ static u64 add_up(u64 a, u64 b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/*
- * The kernel writes a record where a loss happens (with the id of an event). perf record reports
- * lost samples once more at the end (without id and time).
- */
-static void count_loss(struct fn_session *session, const struct perf_sample *sample, u64 id,
-		       u64 number)
-{
-	u64 *lost = !id ? &session->lost_samples :
-		    is_loss_outside(session, sample) ? &session->lost_outside :
-						       &session->lost_records;
-
-	*lost = add_up(*lost, number);
-	if (sample->time)
-		fn_streams__lose(session->streams);
-}
-
 /* With --stat, perf record writes the times of threads that end. */
 static int process_read(const struct perf_tool *tool, union perf_event *event,
 			struct perf_sample *sample, struct machine *machine __maybe_unused)
@@ -568,24 +552,28 @@ static int process_read(const struct perf_tool *tool, union perf_event *event,
 				      read->time_enabled, read->time_running);
 }
 
+/*
+ * The kernel writes a record where a loss happens (with the id of an event). perf record reports
+ * lost samples once more at the end (without id and time).
+ */
 static int process_lost(const struct perf_tool *tool, union perf_event *event,
-			struct perf_sample *sample, struct machine *machine)
+			struct perf_sample *sample, struct machine *machine __maybe_unused)
 {
 	struct fn_session *session = container_of(tool, struct fn_session, tool);
-
-	count_loss(session, sample, event->lost.id, event->lost.lost);
-	return perf_event__process_lost(tool, event, sample, machine);
-}
-
-static int process_lost_samples(const struct perf_tool *tool, union perf_event *event,
-				struct perf_sample *sample, struct machine *machine)
-{
-	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	const bool are_records = event->header.type == PERF_RECORD_LOST && event->lost.id;
+	u64 *lost = !are_records ? &session->lost_samples :
+		    is_loss_outside(session, sample) ? &session->lost_outside :
+						       &session->lost_records;
 
 	/* Samples that a BPF filter drops are unwanted, so they are not lost. */
-	if (!(event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF))
-		count_loss(session, sample, 0, event->lost_samples.lost);
-	return perf_event__process_lost_samples(tool, event, sample, machine);
+	if (event->header.type == PERF_RECORD_LOST_SAMPLES &&
+	    event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF)
+		return 0;
+	*lost = add_up(*lost, event->header.type == PERF_RECORD_LOST ? event->lost.lost :
+							       event->lost_samples.lost);
+	if (sample->time)
+		fn_streams__lose(session->streams);
+	return 0;
 }
 
 static int process_feature(const struct perf_tool *tool, struct perf_session *session,
@@ -698,7 +686,7 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->unthrottle	= process_throttle;
 	tool->read		= process_read;
 	tool->lost		= process_lost;
-	tool->lost_samples	= process_lost_samples;
+	tool->lost_samples	= process_lost;
 	tool->attr		= perf_event__process_attr;
 	tool->event_update	= perf_event__process_event_update;
 	tool->feature		= process_feature;
