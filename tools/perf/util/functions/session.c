@@ -224,39 +224,27 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 }
 
 /*
- * Returns true if the user has named the threads to record. Events that begin with a program are
- * of it alone: it may have an option -t of its own.
+ * Returns true if the recording lacks the threads and children that a task has started, unless the
+ * user has named the threads to record. Events that begin with a program are of it alone: it may
+ * have an option -t of its own.
  */
-static bool has_named_threads(const struct fn_session *session)
+static bool lacks_children(const struct fn_session *session)
 {
 	const struct perf_env *env = &session->session->header.env;
+	bool lacks = false, begins_with_program = false;
 	struct evsel *evsel;
 
 	evlist__for_each_entry(session->session->evlist, evsel) {
-		if (evsel->core.attr.enable_on_exec)
-			return false;
+		lacks |= fn_evsel__is_sampler(evsel) && !evsel->core.attr.inherit;
+		begins_with_program |= evsel->core.attr.enable_on_exec;
 	}
-	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
+	for (int i = 0; !begins_with_program && env->cmdline_argv && i < env->nr_cmdline &&
 	     strcmp(env->cmdline_argv[i], "--"); i++) {
 		if (strstarts(env->cmdline_argv[i], "-t") ||
 		    strstarts(env->cmdline_argv[i], "--tid"))
-			return true;
+			return false;
 	}
-	return false;
-}
-
-/* Returns true if the recording lacks the threads and children that a task has started. */
-static bool lacks_children(const struct fn_session *session)
-{
-	struct evsel *evsel;
-
-	if (has_named_threads(session))
-		return false;
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		if (fn_evsel__is_sampler(evsel) && !evsel->core.attr.inherit)
-			return session->is_of_tasks;
-	}
-	return false;
+	return lacks && session->is_of_tasks;
 }
 
 /* Makes the table of what was added so far; @lost is the number of samples lost in all. */
