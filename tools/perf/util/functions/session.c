@@ -280,21 +280,31 @@ static void restart_event(struct fn_evsel *own)
 	memset(own->times, 0, sizeof(own->times));
 }
 
-/* Passes on the table of a span, and begins the next one without sums. */
-static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_table *own)
+/*
+ * Ends a span of time: passes on its table, adds it to those before, and begins the next one
+ * without sums.
+ */
+static int end_span(struct fn_session *session, u64 lost, u64 end)
 {
 	const struct fn_options *options = session->options;
 	int err = finish(session, lost);
+	const char *reason = NULL;
+	struct fn_table own = {};
 	struct evsel *evsel;
-	const char *reason;
 
-	*own = (struct fn_table){};
-	reason = err ? NULL : fn_table__add(own, &session->span);
-	if (reason)
+	if (!err && fn_table__add(&own, &session->span))
 		err = -ENOMEM;
-	err = err ?: fn_table__settle(own);
-	if (!err && (options->is_due || !fn_table__is_empty(own)))
-		err = options->take(options->data, own, session->begin, end);
+	err = err ?: fn_table__settle(&own);
+	if (!err && (options->is_due || !fn_table__is_empty(&own)))
+		err = options->take(options->data, &own, session->begin, end);
+	/* A live recording may continue forever. */
+	if (!err && !options->is_due)
+		reason = fn_table__add(session->all, &own);
+	if (reason) {
+		fn_err("cannot add up the intervals: %s", reason);
+		err = -EINVAL;
+	}
+	fn_table__exit(&own);
 	fn_table__clear(&session->span);
 	fn_paths__restart(session->paths);
 	fn_streams__restart(session->streams);
@@ -303,40 +313,23 @@ static int hand_over(struct fn_session *session, u64 lost, u64 end, struct fn_ta
 	session->told_lost = lost;
 	session->throttled = 0;
 	session->nr_tasks = 0;
-	return err;
-}
-
-/* Ends a span of time and adds its sums to those before. */
-static int end_span(struct fn_session *session, u64 lost)
-{
-	struct fn_table own;
-	int err = hand_over(session, lost, session->begin + session->options->span - 1, &own);
-	const char *reason = err ? NULL : fn_table__add(session->all, &own);
-
-	if (reason) {
-		fn_err("cannot add up the intervals: %s", reason);
-		err = -EINVAL;
-	}
-	fn_table__exit(&own);
 	return err ?: fn_table__settle(session->all);
 }
 
-/* Passes on the sums so far of a live recording, which may continue forever. */
+/* Passes on the sums so far of a live recording. */
 static int end_part(struct fn_session *session, u64 lost)
 {
-	struct fn_table own;
 	int err;
 
-	if (!session->has_begun)
+	if (!session->last_time)
 		return 0;
 	/* The span may have no sample. */
-	err = hand_over(session, lost, max(session->last, session->begin), &own);
-	fn_table__exit(&own);
-	if (session->last - session->forgot > FORGET_AFTER) {
+	err = end_span(session, lost, max(session->last_time, session->begin));
+	if (session->last_time - session->forgot > FORGET_AFTER) {
 		fn_streams__forget_idle(session->streams);
-		session->forgot = session->last;
+		session->forgot = session->last_time;
 	}
-	session->begin = session->last + 1;
+	session->begin = session->last_time + 1;
 	return err;
 }
 
@@ -348,15 +341,13 @@ static int follow_spans(struct fn_session *session, u64 time)
 
 	if (!span && !session->options->is_due)
 		return 0;
-	if (!session->has_begun) {
-		session->has_begun = true;
+	if (!session->last_time) {
 		session->begin = time;
 		session->forgot = time;
 	}
-	session->last = max(session->last, time);
 	if (!span || time < session->begin || time - session->begin < span)
 		return 0;
-	err = end_span(session, session->lost_records);
+	err = end_span(session, session->lost_records, session->begin + span - 1);
 	session->begin += (time - session->begin) / span * span;
 	/* The reason has been printed. */
 	session->is_refused = err;
@@ -990,7 +981,8 @@ static int end_session(struct fn_session *session)
 							     session->lost_outside));
 	if (options->is_due)
 		return end_part(session, lost);
-	err = options->span ? end_span(session, lost) : finish(session, lost);
+	err = options->span ? end_span(session, lost, session->begin + options->span - 1) :
+			      finish(session, lost);
 	session->all->seconds += (session->last_time - session->first_time) / 1e9;
 	return err ?: fn_table__settle(session->all);
 }
