@@ -33,6 +33,7 @@ struct fn_column;
 struct fn_pair;
 struct fn_sample;
 struct fn_session;
+struct perf_env;
 struct perf_event_attr;
 struct perf_sample;
 struct pmu_metric;
@@ -458,8 +459,10 @@ int fn_session__find_row(struct fn_session *session, const struct fn_sample *sam
 /* The row of any address, whoever wants to see it. */
 struct fn_row *fn_session__row_at(struct fn_session *session, const struct fn_sample *sample,
 				  u64 address, bool *is_mapped);
-/* The name of the PMU of an event, as the recording has it; NULL: not known. */
-const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel);
+/* The name of a PMU by its number, as the recording has it; NULL: not known. */
+const char *fn_env__pmu(const struct perf_env *env, u32 type);
+/* The name of the PMU of an event, or of the event; "" if it is none of a PMU. */
+const char *fn_evsel__pmu(struct evsel *evsel);
 
 /* What sessions ask of the sources. */
 int fn_windows__end_bursts(struct fn_session *session);
@@ -482,7 +485,7 @@ void fn_paths__note(const struct fn_paths *paths, const char *name);	/* what is 
 /* With fewer samples of an event for each new thread, its values are weak. */
 #define FN_FEW_PER_THREAD	5
 /* Whether the samples of an event are operations, or parts of them. */
-bool fn_operations__are(struct fn_session *session, struct evsel *evsel);
+bool fn_operations__are(struct evsel *evsel);
 /* Lets the samples of an event be that. */
 int fn_operations__add(struct fn_session *session, struct evsel *evsel);
 void fn_operations__delete(struct fn_operations *all);

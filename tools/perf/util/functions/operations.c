@@ -135,34 +135,29 @@ static bool is_of_spe(struct evsel *evsel)
 	       find_spe_event(evsel) < ARRAY_SIZE(spe_events);
 }
 
-static enum kind kind_of(struct fn_session *session, struct evsel *evsel)
+static enum kind kind_of(struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	const char *pmu;
 
 	if (is_of_spe(evsel))
 		return SPE;
 	if (attr->sample_type & PERF_SAMPLE_DATA_SRC && attr->sample_period &&
 	    strstr(evsel__name(evsel), "mem-loads") && !strstr(evsel__name(evsel), "-aux"))
 		return LOADS;
-	pmu = attr->type >= PERF_TYPE_MAX ? fn_session__pmu(session, evsel) : NULL;
-	return pmu && strstarts(pmu, "ibs_op") && attr->sample_period ? IBS : NONE;
+	return strstarts(fn_evsel__pmu(evsel), "ibs_op") && attr->sample_period ? IBS : NONE;
 }
 
-bool fn_operations__are(struct fn_session *session, struct evsel *evsel)
+bool fn_operations__are(struct evsel *evsel)
 {
-	return kind_of(session, evsel) != NONE;
+	return kind_of(evsel) != NONE;
 }
 
-static struct evsel *find_spe(struct fn_session *session, struct evlist *evlist)
+static struct evsel *find_spe(struct evlist *evlist)
 {
 	struct evsel *evsel;
-	const char *pmu;
 
 	evlist__for_each_entry(evlist, evsel) {
-		pmu = evsel->core.attr.type >= PERF_TYPE_MAX ? fn_session__pmu(session, evsel) :
-							       NULL;
-		if (pmu && strstarts(pmu, "arm_spe"))
+		if (strstarts(fn_evsel__pmu(evsel), "arm_spe"))
 			return evsel;
 	}
 	return NULL;
@@ -173,7 +168,7 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session)
 {
 	struct evlist *evlist = session->session->evlist;
 	u32 known = BIT(LOAD) | BIT(LATENCY);
-	struct evsel *spe = find_spe(session, evlist), *evsel;
+	struct evsel *spe = find_spe(evlist), *evsel;
 	bool has_branches = own->is_decoded;
 	const struct perf_event_attr *attr = spe ? &spe->core.attr : NULL;
 
@@ -271,7 +266,7 @@ int fn_operations__add(struct fn_session *session, struct evsel *evsel)
 {
 	struct fn_evsel *priv = evsel->priv;
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	const enum kind kind = kind_of(session, evsel);
+	const enum kind kind = kind_of(evsel);
 	struct fn_group group = fn_evsel__group(evsel);
 	struct fn_operations *own;
 	u32 known;

@@ -356,26 +356,18 @@ static struct fn_row *process_row(struct fn_rows *rows, struct addr_location *al
 static struct fn_row *pmu_row(struct fn_rows *rows, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	const struct perf_env *env = evsel__env(evsel);
-	const char *mapping = env ? env->pmu_mappings : NULL;
 	u32 core = fn_event__core(attr), type = core ?: attr->type;
-	char name[32], *colon;
+	const char *name;
+	char number[32];
 
 	/* The kernel chooses the PMU of the cores, whose number is that of raw events on x86. */
 	if (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE)
 		type = PERF_TYPE_RAW;
-	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
-		unsigned long number = strtoul(mapping, &colon, 10);
-
-		mapping = *colon ? colon + 1 : colon;
-		if (number == type)
-			return fn_rows__named(rows, FN_BY_PMU, mapping);
-		mapping += strlen(mapping) + 1;
-	}
-	if (type == PERF_TYPE_RAW && !core)
-		return fn_rows__named(rows, FN_BY_PMU, "cpu");
-	scnprintf(name, sizeof(name), "pmu=%u", type);
-	return fn_rows__named(rows, FN_BY_PMU, name);
+	name = fn_env__pmu(evsel__env(evsel), type);
+	if (!name && type == PERF_TYPE_RAW && !core)
+		name = "cpu";
+	scnprintf(number, sizeof(number), "pmu=%u", type);
+	return fn_rows__named(rows, FN_BY_PMU, name ?: number);
 }
 
 static struct fn_row *cpu_row(struct fn_rows *rows, const struct perf_sample *sample)

@@ -181,12 +181,12 @@ static bool has_times(const struct evsel *evsel)
 }
 
 /* Returns the number of the PMU of a kind of cores; 0: none is named. */
-static u32 core_of(struct fn_session *session, struct evsel *evsel)
+static u32 core_of(struct evsel *evsel)
 {
 	const u32 core = fn_event__core(&evsel->core.attr);
-	const char *pmu = fn_session__pmu(session, evsel);
+	const char *pmu = fn_evsel__pmu(evsel);
 
-	if (!fn_evsel__is_sampler(evsel) || core || evsel->core.attr.type < PERF_TYPE_RAW)
+	if (!fn_evsel__is_sampler(evsel) || core)
 		return fn_evsel__is_sampler(evsel) ? core : 0;
 	return strstarts(pmu, "cpu_") || strstarts(pmu, "armv") || strstarts(pmu, "apple_") ?
 	       evsel->core.attr.type : 0;
@@ -203,7 +203,7 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	if (!session->cpu)
 		return 0;
 	evlist__for_each_entry(session->session->evlist, evsel) {
-		core = core_of(session, evsel);
+		core = core_of(evsel);
 		first = first ?: core;
 		several |= core && core != first;
 	}
@@ -212,7 +212,7 @@ static int add_cpus(struct fn_session *session, struct fn_table *table)
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		char *kind;
 
-		core = core_of(session, evsel);
+		core = core_of(evsel);
 		if (!core || err)
 			continue;
 		if (asprintf(&kind, "%s pmu=%u", session->cpu, core) < 0)
@@ -608,7 +608,7 @@ static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
 
 	session->has_aux = true;
 	evlist__for_each_entry(perf->evlist, evsel) {
-		if (fn_session__is_of_aux(session, evsel))
+		if (fn_evsel__is_of_aux(evsel))
 			take_from_groups(perf->evlist, evsel);
 	}
 	if (event->auxtrace_info.type != PERF_AUXTRACE_ARM_SPE ||

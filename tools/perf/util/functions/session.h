@@ -55,7 +55,6 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 /* The groups of a recording without samples are known from its header. */
 int fn_session__add_idle_events(struct fn_session *session);
 bool fn_session__takes(struct fn_session *session, struct evsel *evsel);	/* its samples */
-bool fn_session__is_of_aux(struct fn_session *session, struct evsel *evsel);
 /* Print why events cannot be read. */
 int fn_session__refuse(struct fn_session *session, struct evsel *evsel, const char *reason);
 int fn_session__refuse_late(struct fn_session *session, struct evsel *evsel);
@@ -64,6 +63,7 @@ bool fn_session__refuses(struct fn_session *session, struct evsel *evsel);
 bool fn_evsel__has_counts(const struct evsel *evsel);	/* in its samples */
 bool fn_evsel__is_alone(struct evsel *evsel);		/* in no group that is known */
 bool fn_evsel__is_sampler(const struct evsel *evsel);
+bool fn_evsel__is_of_aux(struct evsel *evsel);
 struct fn_group fn_evsel__group(const struct evsel *evsel);	/* without windows */
 
 #endif /* __PERF_FUNCTIONS_SESSION_H */

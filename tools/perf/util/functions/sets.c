@@ -55,26 +55,34 @@ static bool is_aux_pmu(const char *name)
 	return false;
 }
 
-const char *fn_session__pmu(struct fn_session *session, struct evsel *evsel)
+const char *fn_env__pmu(const struct perf_env *env, u32 type)
 {
-	const struct perf_env *env = &session->session->header.env;
-	const char *mapping = env->pmu_mappings;
+	const char *mapping = env ? env->pmu_mappings : NULL;
 	char *colon;
 
 	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
-		if (strtoul(mapping, &colon, 10) == evsel->core.attr.type && *colon)
+		if (strtoul(mapping, &colon, 10) == type && *colon)
 			return colon + 1;
 		mapping += strlen(mapping) + 1;
 	}
+	return NULL;
+}
+
+const char *fn_evsel__pmu(struct evsel *evsel)
+{
+	const u32 type = evsel->core.attr.type;
+
+	if (type < PERF_TYPE_RAW)
+		return "";
 	/* A pipe may lack the mapping. */
-	return evsel__name(evsel);
+	return fn_env__pmu(evsel__env(evsel), type) ?: evsel__name(evsel);
 }
 
 /* Returns true if an event is one of AUX data, which has no samples; they may be stripped. */
-bool fn_session__is_of_aux(struct fn_session *session, struct evsel *evsel)
+bool fn_evsel__is_of_aux(struct evsel *evsel)
 {
 	return evsel->core.attr.type >= PERF_TYPE_MAX &&
-	       (is_aux_pmu(evsel__name(evsel)) || is_aux_pmu(fn_session__pmu(session, evsel)));
+	       (is_aux_pmu(evsel__name(evsel)) || is_aux_pmu(fn_evsel__pmu(evsel)));
 }
 
 /* Returns true if the samples of an event are operations. Call chains have none. */
@@ -82,7 +90,7 @@ static bool takes_operations(struct fn_session *session, struct evsel *evsel)
 {
 	const struct fn_source *source = session->options->source;
 
-	return (!source || source == &fn_operations) && fn_operations__are(session, evsel);
+	return (!source || source == &fn_operations) && fn_operations__are(evsel);
 }
 
 /* An event that perf inject has made of AUX data: its samples have periods, and it has none. */
@@ -103,13 +111,13 @@ static bool ends_intervals(struct evsel *evsel)
 }
 
 /* Returns true if the samples of an event tell how often it has happened. */
-static bool has_periods(struct fn_session *session, struct evsel *evsel)
+static bool has_periods(struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 
 	/* Without a period, the counts of the group tell. */
 	if (is_tracepoint(evsel) || attr->sample_period >= NEVER ||
-	    fn_session__is_of_aux(session, evsel) ||
+	    fn_evsel__is_of_aux(evsel) ||
 	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD) && !ends_intervals(evsel)))
 		return false;
 	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_DUMMY ||
@@ -126,8 +134,7 @@ static bool wants_samples(struct fn_session *session, struct evsel *evsel)
 	const bool is_leading = ends_intervals(evsel) || (own && own->windows);
 
 	return source != &fn_branches && !takes_operations(session, evsel) &&
-	       has_periods(session, evsel) &&
-	       (source != &fn_windows || is_leading);
+	       has_periods(evsel) && (source != &fn_windows || is_leading);
 }
 
 bool fn_session__takes(struct fn_session *session, struct evsel *evsel)
@@ -172,7 +179,7 @@ static int ignore_event(struct fn_session *session, struct evsel *evsel)
 
 	/* perf record adds a dummy; SPE's records are samples of other events. */
 	if ((attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY) ||
-	    (session->itrace.set && fn_session__is_of_aux(session, evsel)))
+	    (session->itrace.set && fn_evsel__is_of_aux(evsel)))
 		return 0;
 	name = function_text__printable(evsel__name(evsel));
 	if (name && asprintf(&text, "%s (%s)", name, is_tracepoint(evsel) ? "a tracepoint" :
@@ -196,7 +203,7 @@ static bool has_records(struct fn_session *session, struct evsel *evsel)
 	const char *by = session->options->by;
 
 	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) &&
-	       has_periods(session, evsel) && attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	       has_periods(evsel) && attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
 	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
 	       !evsel__has_branch_callstack(evsel) &&
 	       (!levels || ((attr->exclude_user || levels & PERF_SAMPLE_BRANCH_USER) &&
