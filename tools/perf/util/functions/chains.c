@@ -27,14 +27,6 @@
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
 
-struct fn_chains {
-	struct fn_rows *rows;
-	unsigned int deepest;	/* chain of an event without a limit of its own */
-	bool stitch_lbr;
-	/* Of stitched LBRs: the threads whose last chain lacks callers. */
-	struct intlist *cut;
-};
-
 struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr)
 {
 	struct fn_chains *chains = zalloc(sizeof(*chains));
@@ -56,6 +48,7 @@ void fn_chains__delete(struct fn_chains *chains)
 	if (!chains)
 		return;
 	intlist__delete(chains->cut);
+	free(chains->frames);
 	free(chains);
 }
 
@@ -71,18 +64,18 @@ const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel
 	       evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER ? "--call-graph fp" : NULL;
 }
 
-static int add_frame(struct fn_chain *chain, struct fn_row *row)
+static int add_frame(struct fn_chains *chains, struct fn_row *row)
 {
-	if (chain->nr == chain->allocated) {
-		const unsigned int allocated = chain->allocated ? 2 * chain->allocated : 64;
-		struct fn_row **rows = realloc(chain->rows, allocated * sizeof(*rows));
+	if (chains->nr == chains->allocated) {
+		const unsigned int allocated = chains->allocated ? 2 * chains->allocated : 64;
+		struct fn_row **frames = realloc(chains->frames, allocated * sizeof(*frames));
 
-		if (!rows)
+		if (!frames)
 			return -ENOMEM;
-		chain->rows = rows;
-		chain->allocated = allocated;
+		chains->frames = frames;
+		chains->allocated = allocated;
 	}
-	chain->rows[chain->nr++] = row;
+	chains->frames[chains->nr++] = row;
 	return 0;
 }
 
@@ -125,7 +118,7 @@ static bool is_cut(struct fn_chains *chains, const struct evsel *evsel, unsigned
 
 /* Adds the frames, callees first. Returns whether callers may be missing, or -ENOMEM. */
 static int add_recorded(struct fn_chains *chains, struct fn_session *session,
-			const struct fn_sample *sample, struct fn_chain *chain)
+			const struct fn_sample *sample)
 {
 	const struct ip_callchain *recorded = sample->sample->callchain;
 	unsigned int nr = 0;
@@ -142,7 +135,7 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 		if (!ip)	/* in no function */
 			continue;
 		row = fn_session__row_at(session, sample, ip, &is_mapped);
-		if (!row || add_frame(chain, row))
+		if (!row || add_frame(chains, row))
 			return -ENOMEM;
 		if (!i || recorded->ips[i - 1] != PERF_CONTEXT_USER)
 			continue;
@@ -152,7 +145,7 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 			continue;
 		row = fn_session__row_at(session, sample, link, &is_mapped);
 		/* The register may hold something else. */
-		if (!row || (is_mapped && add_frame(chain, row)))
+		if (!row || (is_mapped && add_frame(chains, row)))
 			return -ENOMEM;
 	}
 	return is_cut(chains, sample->evsel, nr);
@@ -163,8 +156,7 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
  * are missing if the LBRs are full, and no sample since the thread began tells what was in them
  * before. Returns whether they are, or -ENOMEM.
  */
-static int add_stitched(struct fn_chains *chains, const struct fn_sample *own,
-			struct fn_chain *chain)
+static int add_stitched(struct fn_chains *chains, const struct fn_sample *own)
 {
 	struct perf_sample *sample = own->sample;
 	struct thread *owner = machine__findnew_thread(own->machine, sample->pid, sample->tid);
@@ -192,7 +184,7 @@ static int add_stitched(struct fn_chains *chains, const struct fn_sample *own,
 		};
 		struct fn_row *row = fn_rows__function(chains->rows, &al, node->ip);
 
-		if (!row || add_frame(chain, row))
+		if (!row || add_frame(chains, row))
 			goto out;
 		/* Only x86 has LBRs. */
 		nr_user += !(node->ip >> 63);
@@ -209,20 +201,20 @@ out:
 }
 
 int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
-		    const struct fn_sample *sample, struct fn_chain *chain)
+		    const struct fn_sample *sample)
 {
 	struct fn_row *root;
 	int lacks = 0;
 
-	chain->nr = 0;
+	chains->nr = 0;
 	/* A guest is one row. */
 	if (!fn_sample__is_in_guest(sample->sample))
-		lacks = chains->stitch_lbr ? add_stitched(chains, sample, chain) :
-					     add_recorded(chains, session, sample, chain);
-	if (lacks < 0 || (!chain->nr && sample->sample->ip && add_frame(chain, sample->row)))
+		lacks = chains->stitch_lbr ? add_stitched(chains, sample) :
+					     add_recorded(chains, session, sample);
+	if (lacks < 0 || (!chains->nr && sample->sample->ip && add_frame(chains, sample->row)))
 		return -ENOMEM;
 	if (lacks)
-		chain->nr = 0;
+		chains->nr = 0;
 	root = fn_rows__named(chains->rows, FN_BY_CHILDREN, lacks ? FN_CUT : FN_ALL);
-	return root ? add_frame(chain, root) : -ENOMEM;
+	return root ? add_frame(chains, root) : -ENOMEM;
 }

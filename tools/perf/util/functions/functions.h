@@ -302,17 +302,22 @@ bool fn_dso__is_jit(const struct dso *dso);
  * chains.c: call chains of --children
  */
 
-/* The rows of the frames of a sample, the root (FN_ALL, or FN_CUT alone) last. */
-struct fn_chain {
-	struct fn_row **rows;
+struct fn_chains {
+	/* Of the sample at hand: the rows of its frames, the root (FN_ALL, or FN_CUT alone) last. */
+	struct fn_row **frames;
 	unsigned int nr, allocated;
+	struct fn_rows *rows;
+	unsigned int deepest;		/* chain of an event without a limit of its own */
+	bool stitch_lbr;
+	/* Of stitched LBRs: the threads whose last chain lacks callers. */
+	struct intlist *cut;
 };
 
 struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr);
 void fn_chains__delete(struct fn_chains *chains);
 const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel);
 int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
-		    const struct fn_sample *sample, struct fn_chain *chain);
+		    const struct fn_sample *sample);
 
 /*
  * session.c: perf's session, to samples that know their row
@@ -415,7 +420,6 @@ struct fn_sample {
 	struct machine *machine;
 	u64 thread;
 	struct fn_row *row;
-	const struct fn_chain *chain;	/* --children; each of its rows gets the observation */
 	struct fn_stream *stream;	/* NULL: no counts */
 	bool ends_interval;		/* the counts of the stream are those of an interval */
 	bool is_broken;			/* in which something was lost or throttled */

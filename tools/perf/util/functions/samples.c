@@ -87,14 +87,14 @@ static double weigh(const struct fn_sample *sample)
 }
 
 /* Each function of a call chain has an observation; a recursion counts once. */
-static int observe_chain(struct fn_table *table, const struct fn_sample *sample, double weight)
+static int observe_chain(struct fn_table *table, const struct fn_chains *chains,
+			 const struct fn_evsel *own, double weight)
 {
-	const struct fn_evsel *own = sample->own;
 	int err = 0;
 
 	table->stamp++;
-	for (unsigned int i = 0; !err && i < sample->chain->nr; i++) {
-		struct fn_row *row = sample->chain->rows[i];
+	for (unsigned int i = 0; !err && i < chains->nr; i++) {
+		struct fn_row *row = chains->frames[i];
 
 		if (row->stamp == table->stamp)
 			continue;
@@ -111,7 +111,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	const double weight = weigh(sample);
 	const bool is_exact = own->samples->events[own->event].is_precise ||
 			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
-	int err = own->has_records && !sample->chain ? find_origin(session, sample, &origin) : 0;
+	int err = own->has_records ? find_origin(session, sample, &origin) : 0;
 
 	if (err || sample->is_outside)
 		return err;
@@ -119,8 +119,8 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	own->number++;
 	if ((origin == sample->row && sample->is_filtered) || !origin)
 		return 0;
-	if (sample->chain)
-		return observe_chain(session->table, sample, weight);
+	if (session->chains)
+		return observe_chain(session->table, session->chains, own, weight);
 	return fn_set__observe_event(session->table, own->samples, origin, own->event, weight,
 				     is_exact ? FN_FAR : sample->distance);
 }

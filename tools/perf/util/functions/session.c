@@ -428,10 +428,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	if (err)
 		return refuse_values(session, evsel, err);
 	/* Its frames may take the place. */
-	if (session->chains) {
-		err = fn_chains__find(session->chains, session, &own, &session->chain);
-		own.chain = &session->chain;
-	}
+	if (session->chains)
+		err = fn_chains__find(session->chains, session, &own);
 	return err ?: add_to_sources(session, &own);
 }
 
@@ -710,7 +708,6 @@ static void delete_session(struct fn_session *session)
 		perf_session__delete(session->session);
 	}
 	strlist__delete(session->ignored);
-	free(session->chain.rows);
 	free(session->places);
 	free(session->ranges);
 	free(session->cpu);

@@ -25,7 +25,6 @@ struct fn_session {
 	struct fn_rows *rows;
 	struct fn_streams *streams;
 	struct fn_chains *chains;	/* with --children */
-	struct fn_chain chain;
 	struct fn_paths *paths;
 	struct fn_operations *operations;
 	struct itrace_synth_opts itrace;	/* what perf makes of SPE's records */
