@@ -136,10 +136,10 @@ struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *e
 static int decode(struct fn_paths *paths, const struct fn_sample *sample, u64 begin, u64 end)
 {
 	const u64 last = end - begin;
-	struct thread *thread = machine__findnew_thread(sample->machine, sample->sample->pid,
+	struct thread *thread = machine__findnew_thread(sample->place.machine, sample->sample->pid,
 							sample->sample->tid);
 	bool is_64_bit = false;
-	int size = thread ? thread__memcpy(thread, sample->machine, paths->code, begin,
+	int size = thread ? thread__memcpy(thread, sample->place.machine, paths->code, begin,
 					   last + INTEL_PT_INSN_BUF_SZ, &is_64_bit) : -1;
 	struct intel_pt_insn insn;
 	int nr = 1;
@@ -170,9 +170,9 @@ static int count_instructions(struct fn_paths *paths, const struct fn_sample *sa
 		return -1;
 	block = &paths->blocks[hash_64(begin ^ end << 20 ^ pid, BLOCKS_BITS)];
 	if (block->change != change || block->begin != begin || block->end != end ||
-	    block->pid != pid || block->machine != sample->machine)
+	    block->pid != pid || block->machine != sample->place.machine)
 		*block = (struct code_block){
-			.machine = sample->machine, .begin = begin, .end = end, .pid = pid,
+			.machine = sample->place.machine, .begin = begin, .end = end, .pid = pid,
 			.change = change, .instructions = decode(paths, sample, begin, end),
 		};
 	return block->instructions;
@@ -329,7 +329,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	if (sample->own->sampler)
 		elapsed = sample->ends_interval ? sample->stream->counts[sample->own->slot] : 0;
 	if (!nr || elapsed < LEAST_UNDISTURBED || sample->is_outside ||
-	    !machine__is_host(sample->machine))
+	    !machine__is_host(sample->place.machine))
 		return 0;
 	paths->nr_samples++;
 	is_whole = nr >= paths->deepest;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/bits.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -125,8 +126,7 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 
 	for (u64 i = 0; recorded && i < recorded->nr; i++) {
 		const u64 ip = recorded->ips[i];
-		bool is_mapped;
-		struct fn_row *row;
+		const struct fn_place *place;
 		u64 link;
 
 		if (ip >= PERF_CONTEXT_MAX)
@@ -134,8 +134,8 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 		nr++;
 		if (!ip)	/* in no function */
 			continue;
-		row = fn_session__row_at(session, sample, ip, &is_mapped);
-		if (!row || add_frame(chains, row))
+		place = fn_session__place_at(session, sample, ip);
+		if (IS_ERR(place) || add_frame(chains, place->row))
 			return -ENOMEM;
 		if (!i || recorded->ips[i - 1] != PERF_CONTEXT_USER)
 			continue;
@@ -143,9 +143,9 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 		link = link_register(sample->evsel, sample->sample);
 		if (!link || (i + 1 < recorded->nr && recorded->ips[i + 1] == link))
 			continue;
-		row = fn_session__row_at(session, sample, link, &is_mapped);
+		place = fn_session__place_at(session, sample, link);
 		/* The register may hold something else. */
-		if (!row || (is_mapped && add_frame(chains, row)))
+		if (IS_ERR(place) || (place->is_mapped && add_frame(chains, place->row)))
 			return -ENOMEM;
 	}
 	return is_cut(chains, sample->evsel, nr);
@@ -159,12 +159,12 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 static int add_stitched(struct fn_chains *chains, const struct fn_sample *own)
 {
 	struct perf_sample *sample = own->sample;
-	struct thread *owner = machine__findnew_thread(own->machine, sample->pid, sample->tid);
+	struct thread *owner = machine__findnew_thread(own->place.machine, sample->pid, sample->tid);
 	const u64 nr = sample->branch_stack ? sample->branch_stack->nr : 0;
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct callchain_cursor_node *node;
 	int err = -ENOMEM;
-	struct int_node *cut = intlist__find(chains->cut, own->thread);
+	struct int_node *cut = intlist__find(chains->cut, own->place.thread);
 	u64 nr_user = 0;
 	bool lacks;
 
@@ -194,7 +194,7 @@ static int add_stitched(struct fn_chains *chains, const struct fn_sample *own)
 		(nr_user <= nr + 1 || cut);
 	if (!lacks && cut)
 		intlist__remove(chains->cut, cut);
-	err = lacks && !cut && intlist__add(chains->cut, own->thread) ? -ENOMEM : lacks;
+	err = lacks && !cut && intlist__add(chains->cut, own->place.thread) ? -ENOMEM : lacks;
 out:
 	thread__put(owner);
 	return err;
@@ -211,7 +211,7 @@ int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
 	if (!fn_sample__is_in_guest(sample->sample))
 		lacks = chains->stitch_lbr ? add_stitched(chains, sample) :
 					     add_recorded(chains, session, sample);
-	if (lacks < 0 || (!chains->nr && sample->sample->ip && add_frame(chains, sample->row)))
+	if (lacks < 0 || (!chains->nr && sample->sample->ip && add_frame(chains, sample->place.row)))
 		return -ENOMEM;
 	if (lacks)
 		chains->nr = 0;

@@ -412,29 +412,40 @@ struct fn_stream {
 	double *sums;			/* of the burst, by event of the set */
 };
 
+/* An address in a thread at which samples were taken, and its row. */
+struct fn_place {
+	struct machine *machine;
+	u64 ip;
+	u32 pid, tid;
+	u64 thread;		/* see fn_rows__thread() */
+	struct fn_row *row;
+	/* fn_session.nr_changes when it was looked up; 0: another sample there may differ. */
+	u32 change;
+	u8 cpumode;
+	u8 distance;		/* see fn_site__distance() */
+	bool is_mapped;
+	bool is_filtered;	/* the user does not want to see it */
+	bool is_foreign;	/* nor any of its stream */
+	bool is_nowhere;	/* in no known function */
+};
+
 /* A sample that knows its row. */
 struct fn_sample {
 	struct evsel *evsel;
 	struct fn_evsel *own;
 	struct perf_sample *sample;
-	struct machine *machine;
-	u64 thread;
-	struct fn_row *row;
+	struct fn_place place;		/* a copy */
 	struct fn_stream *stream;	/* NULL: no counts */
 	bool ends_interval;		/* the counts of the stream are those of an interval */
 	bool is_broken;			/* in which something was lost or throttled */
-	unsigned int place;		/* samples of the event before it in the stream, up to 2 */
-	unsigned int distance;		/* see fn_site__distance() */
-	bool is_filtered;		/* the user does not want to see it */
-	bool is_foreign;		/* nor any of its stream */
+	unsigned int order;		/* samples of the event before it in the stream, up to 2 */
 	bool is_outside;		/* of the spans of time */
-	bool is_nowhere;		/* in no known function */
 };
 
 struct fn_streams *fn_streams__new(void);
 void fn_streams__delete(struct fn_streams *streams);
 /*
- * Sets the stream of a sample, ends_interval, is_broken and place. Returns 0, -ENOMEM, -EINVAL if
+ * Sets the stream of a sample, ends_interval, is_broken and order. Returns 0, -ENOMEM, -EINVAL if
  * the values are of another group, or -ESRCH if an event has come into its group late.
  */
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct fn_sample *sample);
@@ -460,9 +471,9 @@ int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64
  */
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
 			 bool must_be_mapped, struct fn_row **row);
-/* The row of any address, whoever wants to see it. */
-struct fn_row *fn_session__row_at(struct fn_session *session, const struct fn_sample *sample,
-				  u64 address, bool *is_mapped);
+/* The same, whoever wants to see it, or an error. */
+const struct fn_place *fn_session__place_at(struct fn_session *session,
+					    const struct fn_sample *sample, u64 address);
 /* The name of a PMU by its number, as the recording has it; NULL: not known. */
 const char *fn_env__pmu(const struct perf_env *env, u32 type);
 /* The name of the PMU of an event, or of the event; "" if it is none of a PMU. */

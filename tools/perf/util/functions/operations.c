@@ -448,7 +448,7 @@ static int take_whole(struct fn_operations *own, struct fn_session *session,
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
 
 	own->operation = (struct operation){
-		.row = sample->row, .weight = from->period ?: attr->sample_period,
+		.row = sample->place.row, .weight = from->period ?: attr->sample_period,
 		.events = BIT(OPERATION),
 		/* A wider one is no latency. */
 		.latency = (u32)from->weight,
@@ -483,7 +483,7 @@ static int take_part(struct fn_operations *own, struct fn_session *session,
 		err = fn_operations__end(own, session);
 	if (!operation->is_open)
 		*operation = (struct operation){
-			.row = sample->row, .weight = own->weight, .ip = from->ip,
+			.row = sample->place.row, .weight = own->weight, .ip = from->ip,
 			.time = from->time, .tid = from->tid, .cpu = from->cpu, .is_open = true,
 		};
 	operation->last = event;
@@ -503,9 +503,9 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_operations *own = sample->own->operations;
 
-	if (sample->is_filtered || sample->is_outside || sample->is_nowhere ||
+	if (sample->place.is_filtered || sample->is_outside || sample->place.is_nowhere ||
 	    (own->only_user && sample->sample->cpumode == PERF_RECORD_MISC_KERNEL))
-		sample->row = NULL;
+		sample->place.row = NULL;
 	return own->kind == SPE ? take_part(own, session, sample) :
 				  take_whole(own, session, sample);
 }

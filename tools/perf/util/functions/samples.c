@@ -32,13 +32,13 @@ static int find_origin(struct fn_session *session, struct fn_sample *sample, str
 	const struct branch_entry *last;
 	u64 address;
 
-	if (!stack || !stack->nr ||
-	    sample->sample->misc & PERF_RECORD_MISC_EXACT_IP || !machine__is_host(sample->machine))
+	if (!stack || !stack->nr || sample->sample->misc & PERF_RECORD_MISC_EXACT_IP ||
+	    !machine__is_host(sample->place.machine))
 		return 0;
 	last = perf_sample__branch_entries(sample->sample);
 	address = fn_event__is_branch(own->name) &&
 		  (!strstr(own->name, "mis") || last->flags.mispred) ? last->from : last->to;
-	if (!address || (machine__kernel_ip(sample->machine, address) ? attr->exclude_kernel :
+	if (!address || (machine__kernel_ip(sample->place.machine, address) ? attr->exclude_kernel :
 									attr->exclude_user))
 		return 0;
 	return fn_session__find_row(session, sample, address, /*must_be_mapped=*/true, row);
@@ -71,9 +71,9 @@ static double weigh(const struct fn_sample *sample)
 	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
 	    sample->ends_interval && own->windows)
 		period = sample->stream->length;
-	if (!has_random_first(attr) || sample->place > 1)
+	if (!has_random_first(attr) || sample->order > 1)
 		return period;
-	if (sample->place) {
+	if (sample->order) {
 		if (!window)
 			move_mean(&own->second, period);
 		return period;
@@ -107,7 +107,7 @@ static int observe_chain(struct fn_table *table, const struct fn_chains *chains,
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_evsel *own = sample->own;
-	struct fn_row *origin = sample->row;
+	struct fn_row *origin = sample->place.row;
 	const double weight = weigh(sample);
 	const bool is_exact = own->samples->events[own->event].is_precise ||
 			      sample->sample->misc & PERF_RECORD_MISC_EXACT_IP;
@@ -117,12 +117,12 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 		return err;
 	own->periods += weight;
 	own->number++;
-	if ((origin == sample->row && sample->is_filtered) || !origin)
+	if ((origin == sample->place.row && sample->place.is_filtered) || !origin)
 		return 0;
 	if (session->chains)
 		return observe_chain(session->table, session->chains, own, weight);
 	return fn_set__observe_event(session->table, own->samples, origin, own->event, weight,
-				     is_exact ? FN_FAR : sample->distance);
+				     is_exact ? FN_FAR : sample->place.distance);
 }
 
 /* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */

@@ -51,21 +51,6 @@
 /* CPUs have at least this number of counters. */
 #define LEAST_COUNTERS	4
 
-/* An address in a thread at which samples were taken, and its row. */
-struct place {
-	struct machine *machine;
-	u64 ip;
-	u32 pid, tid;
-	u64 thread;		/* see fn_rows__thread() */
-	u8 cpumode;
-	bool is_filtered, is_foreign, is_nowhere;
-	u8 distance;		/* see fn_site__distance() */
-	/* fn_session.nr_changes when it was looked up; 0: another sample there may differ. */
-	u32 change;
-	struct fn_row *row;
-	bool is_mapped;
-};
-
 /* Returns true if a sample is outside of the spans of time that the user wants to see. */
 static bool is_outside(const struct fn_session *session, const struct perf_sample *sample)
 {
@@ -84,7 +69,7 @@ static bool is_elsewhere(const struct fn_session *session, const struct perf_sam
 
 /* Looks up the row at a sample. Not inline, because most places are known. */
 static noinline int look_up(struct fn_session *session, struct machine *machine,
-			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
+			    struct evsel *evsel, struct perf_sample *sample, struct fn_place *place)
 {
 	struct addr_location al;
 	int err = -ENOMEM;
@@ -99,7 +84,7 @@ static noinline int look_up(struct fn_session *session, struct machine *machine,
 	if (symbol_conf.dso_list && al.map && fn_dso__is_jit(map__dso(al.map)) &&
 	    strlist__has_entry(symbol_conf.dso_list, FN_JIT))
 		al.filtered &= ~BIT(HIST_FILTER__DSO);
-	*place = (struct place){
+	*place = (struct fn_place){
 		.machine	= machine,
 		.ip		= sample->ip,
 		.pid		= sample->pid,
@@ -124,10 +109,10 @@ out:
 }
 
 /* Returns the place of a sample, or an error. */
-static const struct place *find_place(struct fn_session *session, struct machine *machine,
-				      struct evsel *evsel, struct perf_sample *sample)
+static const struct fn_place *find_place(struct fn_session *session, struct machine *machine,
+					 struct evsel *evsel, struct perf_sample *sample)
 {
-	struct place *place = &session->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
+	struct fn_place *place = &session->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
 	int err;
 
 	if (place->change == session->nr_changes && place->ip == sample->ip &&
@@ -138,22 +123,21 @@ static const struct place *find_place(struct fn_session *session, struct machine
 	return err ? ERR_PTR(err) : place;
 }
 
-/* Returns the place of an address in the thread of a sample, or an error. */
-static const struct place *place_at(struct fn_session *session, const struct fn_sample *sample,
-				    u64 address)
+const struct fn_place *fn_session__place_at(struct fn_session *session,
+					    const struct fn_sample *sample, u64 address)
 {
 	struct perf_sample other = *sample->sample;
 
 	other.ip = address;
-	other.cpumode = machine__kernel_ip(sample->machine, address) ? PERF_RECORD_MISC_KERNEL :
-								       PERF_RECORD_MISC_USER;
-	return find_place(session, sample->machine, sample->evsel, &other);
+	other.cpumode = machine__kernel_ip(sample->place.machine, address) ?
+			PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	return find_place(session, sample->place.machine, sample->evsel, &other);
 }
 
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
 			 bool must_be_mapped, struct fn_row **row)
 {
-	const struct place *place = place_at(session, sample, address);
+	const struct fn_place *place = fn_session__place_at(session, sample, address);
 
 	if (IS_ERR(place))
 		return PTR_ERR(place);
@@ -162,15 +146,6 @@ int fn_session__find_row(struct fn_session *session, const struct fn_sample *sam
 	*row = place->is_filtered || place->is_nowhere || is_elsewhere(session, sample->sample) ?
 	       NULL : place->row;
 	return 0;
-}
-
-struct fn_row *fn_session__row_at(struct fn_session *session, const struct fn_sample *sample,
-				  u64 address, bool *is_mapped)
-{
-	const struct place *place = place_at(session, sample, address);
-
-	*is_mapped = !IS_ERR(place) && place->is_mapped;
-	return IS_ERR(place) ? NULL : place->row;
 }
 
 static bool has_times(const struct evsel *evsel)
@@ -387,8 +362,10 @@ static int refuse_values(struct fn_session *session, struct evsel *evsel, int er
 static int add_sample(struct fn_session *session, struct evsel *evsel, struct perf_sample *sample,
 		      struct machine *machine)
 {
-	struct fn_sample own = { .evsel = evsel, .sample = sample, .machine = machine };
-	const struct place *place;
+	const bool is_unwanted = is_elsewhere(session, sample);
+	const struct fn_place *place;
+	struct fn_evsel *priv;
+	struct fn_sample own;
 	int err = 0;
 
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
@@ -403,8 +380,8 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 		callchain_param_setup(evsel->core.attr.sample_type,
 				      perf_session__e_machine(session->session, /*e_flags=*/NULL));
 	}
-	own.own = evsel->priv;
-	if (!own.own->sampler && !own.own->samples && !own.own->paths && !own.own->operations)
+	priv = evsel->priv;
+	if (!priv->sampler && !priv->samples && !priv->paths && !priv->operations)
 		return 0;
 	err = follow_spans(session, sample->time);
 	if (err)
@@ -414,16 +391,14 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	place = find_place(session, machine, evsel, sample);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	own.thread = place->thread;
-	own.row = place->row;
-	own.distance = place->distance;
-	own.is_outside = is_outside(session, sample);
-	own.is_foreign = is_elsewhere(session, sample);
-	own.is_filtered = place->is_filtered || own.is_foreign;
+	own = (struct fn_sample){
+		.evsel = evsel, .own = priv, .sample = sample, .place = *place,
+		.is_outside = is_outside(session, sample),
+	};
+	own.place.is_filtered |= is_unwanted;
 	/* The stream of a CPU has intervals of several threads. */
-	own.is_foreign |= evsel->core.attr.inherit && place->is_foreign;
-	own.is_nowhere = place->is_nowhere;
-	if (own.own->sampler || evsel->core.attr.jitter_alternate_period)
+	own.place.is_foreign = is_unwanted || (evsel->core.attr.inherit && place->is_foreign);
+	if (priv->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, &own);
 	if (err)
 		return refuse_values(session, evsel, err);
@@ -758,7 +733,7 @@ static struct fn_session *new_session(const struct fn_options *options, struct f
 	session->table = options->span || options->is_due ? &session->span : table;
 	session->nr_changes = 1;
 	session->ignored = strlist__new(NULL, NULL);
-	session->places = calloc(1 << PLACES_BITS, sizeof(struct place));
+	session->places = calloc(1 << PLACES_BITS, sizeof(struct fn_place));
 	session->streams = fn_streams__new();
 	session->rows = fn_rows__new(session->table, options->by, options->inlines);
 	if (session->rows && has_chains)

@@ -12,7 +12,6 @@
 
 struct perf_session;
 struct perf_time_interval;
-struct place;
 
 struct fn_session {
 	struct perf_tool tool;
@@ -31,7 +30,7 @@ struct fn_session {
 	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data */
 	char *cpu;
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
-	struct place *places;
+	struct fn_place *places;
 	u32 nr_changes;			/* of threads and maps, from 1 */
 	bool has_set, has_aux, has_event, wants_sites;
 	bool is_newer;			/* it has what only a newer perf knows */

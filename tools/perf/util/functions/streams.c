@@ -324,12 +324,12 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 
 	stream = findnew_stream(streams, owner,
 				sampler ? find_sampler_id(evlist, sample) : sample->sample->id,
-				owner->evsel->core.attr.inherit ? sample->thread : 0);
+				owner->evsel->core.attr.inherit ? sample->place.thread : 0);
 	if (!stream)
 		return -ENOMEM;
 	sample->stream = stream;
 	own = &stream->members[sample->own->member];
-	sample->place = own->nr_samples;
+	sample->order = own->nr_samples;
 	own->nr_samples += own->nr_samples < 2;
 	if (!sampler)
 		return 0;

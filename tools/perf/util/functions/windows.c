@@ -84,12 +84,13 @@ static int add_ends(struct fn_table *table, const struct fn_set *set, struct fn_
 static int add_to_row(struct fn_table *table, struct fn_stream *stream, struct fn_sample *sample,
 		      bool is_same)
 {
+	const struct fn_place *place = &sample->place;
 	struct fn_row *begin = is_same ? stream->last_row : NULL;
-	const bool is_matched = begin == sample->row && !sample->is_nowhere && !sample->is_filtered;
-	int err = is_matched ? add_window(table, stream, sample->row) : flush(table, stream);
+	const bool is_matched = begin == place->row && !place->is_nowhere && !place->is_filtered;
+	int err = is_matched ? add_window(table, stream, place->row) : flush(table, stream);
 
 	return err ?: add_ends(table, stream->owner->windows, stream->last_filtered ? NULL : begin,
-			       sample->is_filtered ? NULL : sample->row);
+			       place->is_filtered ? NULL : place->row);
 }
 
 /*
@@ -139,19 +140,19 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	const bool is_window = stream->seen &&
 			       (!sampler->alternates || stream->length < sampler->limit);
 	const bool counts_here = is_window && !stream->is_interrupted && !sample->is_outside;
-	const bool is_same = !sample->is_broken && stream->last_thread == sample->thread;
+	const bool is_same = !sample->is_broken && stream->last_thread == sample->place.thread;
 	int err;
 
 	if (sampler->alternates)
 		note_late(stream, sample, is_window);
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
-	if (!sample->is_broken && !sample->is_outside && !sample->is_foreign &&
+	if (!sample->is_broken && !sample->is_outside && !sample->place.is_foreign &&
 	    (!is_window || counts_here))
 		add_to_all(stream, is_window);
 	err = counts_here ? add_to_row(table, stream, sample, is_same) : flush(table, stream);
-	stream->last_row = sample->is_nowhere ? NULL : sample->row;
-	stream->last_filtered = sample->is_filtered;
-	stream->last_thread = sample->thread;
+	stream->last_row = sample->place.is_nowhere ? NULL : sample->place.row;
+	stream->last_filtered = sample->place.is_filtered;
+	stream->last_thread = sample->place.thread;
 	return err;
 }
 
