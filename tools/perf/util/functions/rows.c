@@ -406,33 +406,43 @@ static struct fn_row *srcline_row(struct fn_rows *rows, struct addr_location *al
 	return fn_rows__named(rows, FN_BY_SRCLINE, srcline);
 }
 
+/* Adds a part or a frame to the name of a row. Without a symbol, its address tells it. */
+static int add_name(struct fn_rows *rows, const char *symbol, const char *suffix, u64 address,
+		    const char *dso, bool has_frames)
+{
+	size_t begin;
+	int err;
+
+	if (rows->name.len && strbuf_addch(&rows->name, ';') < 0)
+		return -1;
+	begin = rows->name.len;
+	if (*symbol)
+		err = strbuf_addf(&rows->name, "%s%s", symbol, suffix);
+	else
+		err = strbuf_addf(&rows->name, "0x%llx [%s]", (unsigned long long)address, dso);
+	/* Names, for example of Rust or Java, must not contain the separator. */
+	if (err >= 0 && !has_frames)
+		strreplace(rows->name.buf + begin, ';', ':');
+	return err;
+}
+
 /* Adds a frame, callees first, to the name and to the identity. */
 static int add_frame(struct fn_rows *rows, const struct map *map, const struct symbol *sym,
 		     bool is_inlined, u64 address)
 {
 	const struct dso *dso = map ? map__dso(map) : NULL;
 	const bool is_jit = dso && fn_dso__is_jit(dso);
-	const char *symbol = sym ? sym->name : is_jit ? FN_UNNAMED : NULL;
-	size_t begin;
+	const char *symbol = sym ? sym->name : is_jit ? FN_UNNAMED : "";
 	int err;
 
 	if (is_jit)
 		err = strbuf_addf(&rows->identity, FN_JIT " %s;", symbol);
 	else
 		err = strbuf_addf(&rows->identity, "%p %llx %s;", dso,
-				  (unsigned long long)(sym ? sym->start : address), symbol ?: "");
-	if (err < 0 || (rows->name.len && strbuf_addch(&rows->name, ';') < 0))
-		return -1;
-	begin = rows->name.len;
-	if (symbol)
-		err = strbuf_addf(&rows->name, "%s%s", symbol, is_inlined ? INLINED : "");
-	else
-		err = strbuf_addf(&rows->name, "0x%llx [%s]", (unsigned long long)address,
-				  dso ? dso__short_name(dso) : "unknown");
-	/* Names, for example of Rust or Java, must not contain the separator of frames. */
-	if (err >= 0)
-		strreplace(rows->name.buf + begin, ';', ':');
-	return err;
+				  (unsigned long long)(sym ? sym->start : address), symbol);
+	return err < 0 ? err : add_name(rows, symbol, is_inlined ? INLINED : "", address,
+					dso ? dso__short_name(dso) : "unknown",
+					/*has_frames=*/false);
 }
 
 static void begin_frames(struct fn_rows *rows)
@@ -604,20 +614,8 @@ static int add_part(struct fn_rows *rows, enum fn_key key, const struct fn_row *
 	bool has_frames = key == FN_BY_CALLCHAIN ||
 			  (rows->inlines && strstr(part->symbol, INLINED ";"));
 	const char *dso = function_text__base_name(part->dso);
-	size_t begin;
-	int err;
 
-	if (rows->name.len && strbuf_addch(&rows->name, ';') < 0)
-		return -1;
-	begin = rows->name.len;
-	if (*part->symbol)
-		err = strbuf_addstr(&rows->name, part->symbol);
-	else
-		err = strbuf_addf(&rows->name, "0x%llx [%s]", (unsigned long long)part->address,
-				  *dso ? dso : "unknown");
-	if (err >= 0 && !has_frames)
-		strreplace(rows->name.buf + begin, ';', ':');
-	return err;
+	return add_name(rows, part->symbol, "", part->address, *dso ? dso : "unknown", has_frames);
 }
 
 int fn_rows__finish(struct fn_rows *rows)
