@@ -159,7 +159,8 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
 static int add_stitched(struct fn_chains *chains, const struct fn_sample *own)
 {
 	struct perf_sample *sample = own->sample;
-	struct thread *owner = machine__findnew_thread(own->place.machine, sample->pid, sample->tid);
+	struct thread *owner = machine__findnew_thread(own->place.machine, sample->pid,
+						       sample->tid);
 	const u64 nr = sample->branch_stack ? sample->branch_stack->nr : 0;
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct callchain_cursor_node *node;
@@ -211,7 +212,8 @@ int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
 	if (!fn_sample__is_in_guest(sample->sample))
 		lacks = chains->stitch_lbr ? add_stitched(chains, sample) :
 					     add_recorded(chains, session, sample);
-	if (lacks < 0 || (!chains->nr && sample->sample->ip && add_frame(chains, sample->place.row)))
+	if (lacks < 0 ||
+	    (!chains->nr && sample->sample->ip && add_frame(chains, sample->place.row)))
 		return -ENOMEM;
 	if (lacks)
 		chains->nr = 0;

@@ -303,7 +303,7 @@ bool fn_dso__is_jit(const struct dso *dso);
  */
 
 struct fn_chains {
-	/* Of the sample at hand: the rows of its frames, the root (FN_ALL, or FN_CUT alone) last. */
+	/* The rows of the sample at hand, the root (FN_ALL, or FN_CUT alone) last. */
 	struct fn_row **frames;
 	unsigned int nr, allocated;
 	struct fn_rows *rows;
@@ -378,7 +378,7 @@ struct fn_evsel {
 	bool has_records;		/* the last one tells the row of a sample */
 	double first, second;		/* mean periods of the first samples of recent streams */
 	double periods, number;		/* of all samples */
-	double times[2];		/* enabled and running, of all streams; the sampler has them */
+	double times[2];		/* enabled and running; in a group, the sampler has them */
 };
 
 /* A member of a group in a stream. */

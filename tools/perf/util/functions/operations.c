@@ -301,8 +301,8 @@ int fn_operations__add(struct fn_session *session, struct evsel *evsel)
 			(attr->sample_type & PERF_SAMPLE_WEIGHT_TYPE ? BIT(LATENCY) : 0);
 	}
 	if (!known)
-		return fn_session__refuse(session, evsel,
-					  "has no operation that its filter leaves: the file is damaged, record again");
+		return fn_evsel__refuse(evsel,
+					"has no operation that its filter leaves: the file is damaged, record again");
 	return make_set(own, session, known, &group);
 }
 

@@ -77,7 +77,7 @@ static noinline int look_up(struct fn_session *session, struct machine *machine,
 	addr_location__init(&al);
 	if (machine__resolve(machine, &al, sample) < 0) {
 		fn_err("a sample has no thread: the file is damaged, record again");
-		session->is_refused = true;
+		err = -EINVAL;
 		goto out;
 	}
 	/* The DSOs of JITs are one row. */
@@ -239,10 +239,7 @@ static int finish(struct fn_session *session, u64 lost)
 	table->lacks_children = lacks_children(session);
 	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
 	table->inlines = session->options->inlines;
-	err = err ?: add_cpus(session, table);
-	if (err)
-		fn_err("cannot make the table: not enough memory");
-	return err;
+	return err ?: add_cpus(session, table);
 }
 
 static void restart_event(struct fn_evsel *own)
@@ -270,8 +267,9 @@ static int end_span(struct fn_session *session, u64 lost, u64 end)
 	if (!err && fn_table__add(&own, &session->span))
 		err = -ENOMEM;
 	err = err ?: fn_table__settle(&own);
-	if (!err && (options->is_due || !fn_table__is_empty(&own)))
-		err = options->take(options->data, &own, session->begin, end);
+	if (!err && (options->is_due || !fn_table__is_empty(&own)) &&
+	    options->take(options->data, &own, session->begin, end))
+		err = -EINVAL;
 	/* A live recording may continue forever. */
 	if (!err && !options->is_due)
 		reason = fn_table__add(session->all, &own);
@@ -324,8 +322,6 @@ static int follow_spans(struct fn_session *session, u64 time)
 		return 0;
 	err = end_span(session, session->lost_records, session->begin + span - 1);
 	session->begin += (time - session->begin) / span * span;
-	/* The reason has been printed. */
-	session->is_refused = err;
 	return err;
 }
 
@@ -349,13 +345,13 @@ static int add_to_sources(struct fn_session *session, struct fn_sample *sample)
 	return err;
 }
 
-static int refuse_values(struct fn_session *session, struct evsel *evsel, int err)
+static int refuse_values(struct evsel *evsel, int err)
 {
 	if (err == -ESRCH)
-		return fn_session__refuse_late(session, evsel);
+		return fn_evsel__refuse_late(evsel);
 	if (err == -EINVAL)
-		return fn_session__refuse(session, evsel,
-			      "has a sample with the values of another event: the file is damaged, record again");
+		return fn_evsel__refuse(evsel,
+					"has a sample with the values of another event: the file is damaged, record again");
 	return err;
 }
 
@@ -370,7 +366,6 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
 		fn_err("deferred call chains are not supported: record without ',defer' in --call-graph");
-		session->is_refused = true;
 		return -EINVAL;
 	}
 	if (!evsel->priv) {
@@ -401,7 +396,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	if (priv->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, &own);
 	if (err)
-		return refuse_values(session, evsel, err);
+		return refuse_values(evsel, err);
 	/* Its frames may take the place. */
 	if (session->chains)
 		err = fn_chains__find(session->chains, session, &own);
@@ -414,14 +409,11 @@ static int take_sample(const struct perf_tool *tool, union perf_event *event __m
 	struct fn_session *session = container_of(tool, struct fn_session, tool);
 	int err = add_sample(session, sample->evsel, sample, machine);
 
-	if (err == -ENOMEM && !session->is_refused) {
-		fn_err("not enough memory");
-		session->is_refused = true;
+	/* After an error, perf's session would print a message of its own. */
+	if (err) {
+		session->err = err;
+		session_done = 1;
 	}
-	if (!session->is_refused)
-		return err;
-	/* After an error, the session would print a message of its own. */
-	session_done = 1;
 	return 0;
 }
 
@@ -445,11 +437,10 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	const struct fn_options *options = session->options;
 	int err = perf_event__process_finished_round(tool, event, oe);
 
-	if (err || session->is_refused || !options->is_due(options->data))
+	if (err || session->err || !options->is_due(options->data))
 		return err;
-	/* The reason has been printed. */
-	session->is_refused = end_part(session, session->lost_records);
-	if (session->is_refused)
+	session->err = end_part(session, session->lost_records);
+	if (session->err)
 		session_done = 1;
 	return 0;
 }
@@ -828,13 +819,10 @@ static int process(struct fn_session *session)
 		return -1;
 	}
 	err = is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
-	err = err ?: fn_session__add_idle_events(session);
-	if (session->is_refused)
-		return -EINVAL;
-	if (err == -ENOMEM) {
-		fn_err("%s: not enough memory", session->name);
-		return err;
-	}
+	if (!err && !session->err)
+		session->err = fn_session__add_idle_events(session);
+	if (session->err || err == -ENOMEM)
+		return session->err ?: err;
 	if ((err && !is_cut(perf) && is_newer(session)) || perf->has_unknown)
 		return refuse_newer(session);
 	/* If perf record was killed, top has what came before. */
@@ -984,6 +972,8 @@ int fn_session__read(const char *path, const struct fn_options *options, struct 
 	} else {
 		session->cpu = perf_env__describe_cpu(&session->session->header.env);
 		err = process(session) ?: end_session(session);
+		if (err == -ENOMEM)
+			fn_err("%s: not enough memory", session->name);
 	}
 	delete_session(session);
 	return err;

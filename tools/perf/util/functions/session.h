@@ -34,7 +34,7 @@ struct fn_session {
 	u32 nr_changes;			/* of threads and maps, from 1 */
 	bool has_set, has_aux, has_event, wants_sites;
 	bool is_newer;			/* it has what only a newer perf knows */
-	bool is_refused;		/* the reason has been printed */
+	int err;			/* of a sample, printed unless it is -ENOMEM */
 	u32 noted;			/* see note_unnamed() */
 	struct strlist *ignored;
 	u64 lost_records, lost_outside, lost_samples, told_lost;
@@ -54,8 +54,8 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 int fn_session__add_idle_events(struct fn_session *session);
 bool fn_session__takes(struct fn_session *session, struct evsel *evsel);	/* its samples */
 /* Print why events cannot be read. */
-int fn_session__refuse(struct fn_session *session, struct evsel *evsel, const char *reason);
-int fn_session__refuse_late(struct fn_session *session, struct evsel *evsel);
+int fn_evsel__refuse(struct evsel *evsel, const char *reason);
+int fn_evsel__refuse_late(struct evsel *evsel);
 /* Returns true, after a message, if the samples of an event lack what was requested. */
 bool fn_session__refuses(struct fn_session *session, struct evsel *evsel);
 bool fn_evsel__has_counts(const struct evsel *evsel);	/* in its samples */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
@@ -143,13 +144,12 @@ bool fn_session__takes(struct fn_session *session, struct evsel *evsel)
 	       takes_operations(session, evsel);
 }
 
-int fn_session__refuse(struct fn_session *session, struct evsel *evsel, const char *reason)
+int fn_evsel__refuse(struct evsel *evsel, const char *reason)
 {
 	char *name = function_text__printable(evsel__name(evsel));
 
 	fn_err("%s %s", name ?: "an event", reason);
 	free(name);
-	session->is_refused = true;
 	return -EINVAL;
 }
 
@@ -167,7 +167,7 @@ bool fn_session__refuses(struct fn_session *session, struct evsel *evsel)
 		return false;
 	scnprintf(reason, sizeof(reason), "lacks data that these options need: use %s%s",
 		  session->options->is_due ? "" : "perf functions record ", lacks);
-	fn_session__refuse(session, evsel, reason);
+	fn_evsel__refuse(evsel, reason);
 	return true;
 }
 
@@ -302,7 +302,7 @@ static unsigned int place_in(const struct fn_set *set, const struct evsel *evsel
 	return fn_set__find(set, own->name);
 }
 
-/* Finds or makes the set of events, in which those of one name are one event. */
+/* Finds or makes the set of events, in which those of one name are one event; or an error. */
 static struct fn_set *make_set(struct fn_session *session, const struct fn_source *source,
 			       struct evsel *const *evsels, unsigned int nr, bool is_recorded)
 {
@@ -326,15 +326,14 @@ static struct fn_set *make_set(struct fn_session *session, const struct fn_sourc
 			events[j].is_precise &= is_precise;
 			continue;
 		}
-		if (nr_events == FN_MOST_EVENTS) {
-			fn_session__refuse(session, evsels[0], too_large);
-			return NULL;
-		}
+		if (nr_events == FN_MOST_EVENTS)
+			return ERR_PTR(fn_evsel__refuse(evsels[0], too_large));
 		events[nr_events++] = (struct fn_event){
 			.name = own->name, .is_precise = is_precise, .scale = 1,
 		};
 	}
-	return fn_table__findnew_set(session->table, source, &group, events, nr_events);
+	return fn_table__findnew_set(session->table, source, &group, events, nr_events) ?:
+	       ERR_PTR(-ENOMEM);
 }
 
 /* Returns the largest change of an interval by jitter. */
@@ -379,12 +378,12 @@ static int add_sampler(struct fn_session *session, struct evsel *evsel)
 		if (pos == evsel || is_tracepoint(pos))
 			continue;
 		if (nr == FN_MOST_EVENTS)
-			return fn_session__refuse(session, pos, too_large);
+			return fn_evsel__refuse(pos, too_large);
 		members[nr++] = pos;
 	}
 	sampler->members = calloc(nr, sizeof(*sampler->members));
 	sampler->windows = make_set(session, &fn_windows, members, nr, /*is_recorded=*/false);
-	if (!sampler->members || !sampler->windows)
+	if (!sampler->members || IS_ERR(sampler->windows))
 		return -ENOMEM;
 	set_limit(sampler);
 	sampler->nr_members = nr;
@@ -434,9 +433,9 @@ static int add_samples(struct fn_session *session, struct evsel *first)
 	}
 	if (!err && nr) {
 		set = make_set(session, &fn_samples, evsels, nr, is_recorded);
-		err = set ? 0 : -ENOMEM;
+		err = PTR_ERR_OR_ZERO(set);
 	}
-	if (set) {
+	if (!err && nr) {
 		set->is_recorded &= is_recorded;
 		set->is_complete = false;
 		/* What operations are divided by. */
@@ -476,8 +475,8 @@ static int add_operations(struct fn_session *session, struct evsel *evsel)
 	if (session->chains || fn_by__has(session->options->by, FN_BY_CALLCHAIN)) {
 		if (!session->options->source)
 			return 0;
-		return fn_session__refuse(session, evsel,
-					  "has operations, which have no call chains: leave out --children");
+		return fn_evsel__refuse(evsel,
+					"has operations, which have no call chains: leave out --children");
 	}
 	if (fn_session__refuses(session, evsel))
 		return -EINVAL;
@@ -486,10 +485,10 @@ static int add_operations(struct fn_session *session, struct evsel *evsel)
 }
 
 /* perf record does not write this: earlier samples belonged to another group. */
-int fn_session__refuse_late(struct fn_session *session, struct evsel *evsel)
+int fn_evsel__refuse_late(struct evsel *evsel)
 {
-	return fn_session__refuse(session, evsel,
-				  "has come into its group after the first samples: record again");
+	return fn_evsel__refuse(evsel,
+				"has come into its group after the first samples: record again");
 }
 
 /*
@@ -512,11 +511,11 @@ static int group_by_ids(struct fn_session *session, struct evsel *evsel,
 		if (!member || member->core.leader == leader->core.leader)
 			continue;
 		if (member->priv || leader->priv)
-			return fn_session__refuse_late(session, member);
+			return fn_evsel__refuse_late(member);
 		if (!evsel__is_group_leader(leader) || !evsel__is_group_leader(member) ||
 		    member->core.nr_members > 1)
-			return fn_session__refuse(session, member,
-						  "is not in the group that counts it: the file is damaged, record again");
+			return fn_evsel__refuse(member,
+						"is not in the group that counts it: the file is damaged, record again");
 		if (!last) {
 			for_each_group_evsel(pos, leader)
 				last = pos;
@@ -547,7 +546,7 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 		if (!are_together(session, evsel, pos))
 			continue;
 		if (pos->priv)
-			return fn_session__refuse_late(session, evsel);
+			return fn_evsel__refuse_late(evsel);
 		pos->priv = zalloc(sizeof(struct fn_evsel));
 		if (!pos->priv || name_event(session, pos))
 			return -ENOMEM;
@@ -578,7 +577,7 @@ int fn_session__add_idle_events(struct fn_session *session)
 	struct evsel *evsel;
 	int err = 0;
 
-	if (session->has_set || session->is_refused)
+	if (session->has_set)
 		return 0;
 	evlist__for_each_entry(session->session->evlist, evsel) {
 		if (!err && !evsel->priv && fn_session__takes(session, evsel) &&
