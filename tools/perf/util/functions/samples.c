@@ -44,15 +44,6 @@ static int find_origin(struct fn_session *session, struct fn_sample *sample, str
 	return fn_session__find_row(session, sample, address, /*must_be_mapped=*/true, row);
 }
 
-/*
- * Returns true if jitter draws the first interval of each thread. Its sample then stands for the
- * whole period.
- */
-static bool has_random_first(const struct perf_event_attr *attr)
-{
-	return attr->inherit && attr->jitter_alternate_period;
-}
-
 /* Moves the mean of recent periods, 0 before the first. */
 static void move_mean(double *mean, double period)
 {
@@ -71,7 +62,8 @@ static double weigh(const struct fn_sample *sample)
 	if ((window || attr->freq) && !(attr->sample_type & PERF_SAMPLE_PERIOD) &&
 	    sample->ends_interval && own->windows)
 		period = sample->stream->length;
-	if (!has_random_first(attr) || sample->order > 1)
+	/* Jitter draws the first interval of each thread: its sample stands for a whole period. */
+	if (!attr->inherit || !attr->jitter_alternate_period || sample->order > 1)
 		return period;
 	if (sample->order) {
 		if (!window)
@@ -156,16 +148,6 @@ static void multiply(struct fn_table *table, const struct fn_set *set, unsigned 
 	}
 }
 
-/*
- * Several events of a recording may be the same one: they add up, as those of user space and the
- * kernel, or of cgroups. But each of several groups with other events has counted all of it.
- */
-struct common {
-	double periods, number;		/* of all samples */
-	double once, counted;		/* what they stand for, and what is to be added up */
-	bool is_known, is_scarce;
-};
-
 /* Returns the number of the PMU that counts an event; 0: not named. */
 static u32 pmu_of(const struct perf_event_attr *attr)
 {
@@ -219,46 +201,51 @@ static double nr_copies(struct evlist *evlist, const char *name, const struct fn
 	return nr_kinds ? (double)nr / nr_kinds : 1;
 }
 
-static void add_to_common(struct common *common, const struct fn_evsel *own,
-			  const struct perf_event_attr *attr, u64 nr_tasks)
+/* Returns true if an event has few samples for the number of new threads. */
+static bool is_scarce(const struct fn_evsel *own, u64 nr_tasks)
 {
-	const double scale = scale_of(own), periods = own->periods * stretch_of(own);
+	const struct perf_event_attr *attr = &own->evsel->core.attr;
 	/* A frequency begins with a period that only the kernel knows. */
 	const bool is_random = attr->jitter_alternate_period && !attr->freq;
 
-	common->periods += own->periods;
-	common->number += own->number;
-	common->once += periods;
-	common->counted += (scale ?: 1) * periods;
-	common->is_known |= scale > 0;
-	common->is_scarce |= attr->inherit && !is_random &&
-			     (attr->freq || attr->sample_period > 1) &&
-			     own->number < FN_FEW_PER_THREAD * nr_tasks;
+	return attr->inherit && !is_random && (attr->freq || attr->sample_period > 1) &&
+	       own->number < FN_FEW_PER_THREAD * nr_tasks;
 }
 
+/*
+ * Several events of a recording may be the same one: they add up, as those of user space and the
+ * kernel, or of cgroups. But each of several groups with other events has counted all of it.
+ */
 static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *table,
 			struct fn_set *set, unsigned int place)
 {
 	struct fn_event *event = &set->events[place];
-	struct common common = {};
+	/* Of all samples; what they stand for, and what is to be added up. */
+	double periods = 0, once = 0, counted = 0, factor;
+	bool is_known = false;
 	struct evsel *evsel;
-	double factor;
 
 	evlist__for_each_entry(evlist, evsel) {
 		const struct fn_evsel *own = evsel->priv;
+		double scale, stretch;
 
 		if (!own || own->samples != set || own->event != place)
 			continue;
-		add_to_common(&common, own, &evsel->core.attr, nr_tasks);
-		event->is_stretched |= stretch_of(own) >= 1.005;
+		scale = scale_of(own);
+		stretch = stretch_of(own);
+		periods += own->periods;
+		once += own->periods * stretch;
+		counted += (scale ?: 1) * (own->periods * stretch);
+		is_known |= scale > 0;
+		event->is_scarce |= is_scarce(own, nr_tasks);
+		event->is_stretched |= stretch >= 1.005;
 	}
-	event->is_scarce |= common.is_scarce;
 	event->copies = nr_copies(evlist, event->name, NULL);
-	factor = common.counted / common.periods / nr_copies(evlist, event->name, set);
+	factor = counted / periods / nr_copies(evlist, event->name, set);
 	if (isfinite(factor) && factor > 0)
 		multiply(table, set, place, factor);
-	factor = common.counted / common.once;
-	if (!common.is_known || !isfinite(factor))
+	factor = counted / once;
+	if (!is_known || !isfinite(factor))
 		return;
 	event->scale = factor;
 	event->is_scarce |= nr_tasks && factor > MOST_SCALE;
