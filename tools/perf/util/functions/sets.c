@@ -227,23 +227,21 @@ static bool are_together(struct fn_session *session, struct evsel *a, struct evs
 }
 
 /*
- * Returns true if branch records tell the functions of the samples of an event, and of all events
- * of its group: both sides of a rate need the same place. Software events are not late. A branch
- * does not tell the line of the event.
+ * Returns true if branch records tell the functions of the samples of all events of a group: both
+ * sides of a rate need the same place. Software events are not late. A branch does not tell the
+ * line of the event.
  */
-static bool all_have_records(struct fn_session *session, struct evsel *evsel)
+static bool all_have_records(struct fn_session *session, struct evsel *const *evsels,
+			     unsigned int nr)
 {
 	bool found = false;
-	struct evsel *pos;
 
 	if (fn_by__has(session->options->by, FN_BY_SRCLINE))
 		return false;
-	evlist__for_each_entry(session->session->evlist, pos) {
-		if (!are_together(session, pos, evsel) || !wants_samples(session, pos))
-			continue;
-		if (has_records(session, pos))
+	for (unsigned int i = 0; i < nr; i++) {
+		if (has_records(session, evsels[i]))
 			found = true;
-		else if (pos->core.attr.type != PERF_TYPE_SOFTWARE)
+		else if (evsels[i]->core.attr.type != PERF_TYPE_SOFTWARE)
 			return false;
 	}
 	return found;
@@ -420,9 +418,9 @@ static int add_samples(struct fn_session *session, struct evsel *first)
 {
 	struct evlist *evlist = session->session->evlist;
 	struct evsel **evsels = calloc(evlist->core.nr_entries, sizeof(*evsels)), *pos;
-	const bool is_recorded = all_have_records(session, first);
 	struct fn_set *set = NULL;
 	unsigned int nr = 0;
+	bool is_recorded;
 	int err = evsels ? 0 : -ENOMEM;
 
 	evlist__for_each_entry(evlist, pos) {
@@ -432,6 +430,7 @@ static int add_samples(struct fn_session *session, struct evsel *first)
 		err = fn_session__refuses(session, pos) ? -EINVAL : 0;
 	}
 	if (!err && nr) {
+		is_recorded = all_have_records(session, evsels, nr);
 		set = make_set(session, &fn_samples, evsels, nr, is_recorded);
 		err = PTR_ERR_OR_ZERO(set);
 	}

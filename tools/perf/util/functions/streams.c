@@ -409,28 +409,27 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 	streams->looked = streams->now;
 }
 
-static int restart_count(void *data __maybe_unused, struct fn_stream *stream)
-{
-	forget_counted(stream);
-	return 0;
-}
-
 void fn_streams__restart(struct fn_streams *streams)
 {
-	fn_streams__for_each(streams, restart_count, NULL);
-}
+	struct hashmap_entry *entry;
+	size_t bucket;
 
-static int count_stream(void *data __maybe_unused, struct fn_stream *stream)
-{
-	for (unsigned int i = 0; i < stream->owner->nr_members; i++)
-		stream->owner->members[i]->counted += stream->members[i].counted -
-						      stream->members[i].before;
-	return 0;
+	hashmap__for_each_entry(streams->streams, entry, bucket)
+		forget_counted(entry->pvalue);
 }
 
 void fn_streams__count(struct fn_streams *streams)
 {
-	fn_streams__for_each(streams, count_stream, NULL);
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	hashmap__for_each_entry(streams->streams, entry, bucket) {
+		const struct fn_stream *stream = entry->pvalue;
+		const struct fn_member *member = stream->members;
+
+		for (unsigned int i = 0; i < stream->owner->nr_members; i++, member++)
+			stream->owner->members[i]->counted += member->counted - member->before;
+	}
 }
 
 int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64 id, u64 thread,
