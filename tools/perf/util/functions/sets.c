@@ -292,14 +292,6 @@ struct fn_group fn_evsel__group(const struct evsel *evsel)
 	};
 }
 
-/* The place of an event in a set that has it. */
-static unsigned int place_in(const struct fn_set *set, const struct evsel *evsel)
-{
-	const struct fn_evsel *own = evsel->priv;
-
-	return fn_set__find(set, own->name);
-}
-
 /* Finds or makes the set of events, in which those of one name are one event; or an error. */
 static struct fn_set *make_set(struct fn_session *session, const struct fn_source *source,
 			       struct evsel *const *evsels, unsigned int nr, bool is_recorded)
@@ -393,7 +385,7 @@ static int add_sampler(struct fn_session *session, struct evsel *evsel)
 
 		own->sampler = sampler;
 		own->member = i;
-		own->slot = place_in(sampler->windows, members[i]);
+		own->slot = fn_set__find(sampler->windows, own->name);
 		sampler->members[i] = own;
 	}
 	session->has_set |= !sampler->windows->is_dropped;
@@ -406,7 +398,7 @@ static void add_sample_event(struct fn_session *session, struct fn_set *set, str
 	struct fn_evsel *own = evsel->priv;
 
 	own->samples = set;
-	own->event = place_in(set, evsel);
+	own->event = fn_set__find(set, own->name);
 	own->has_records = is_recorded;
 	session->wants_sites |= !session->chains && !set->events[own->event].is_precise;
 	if (own->windows)
