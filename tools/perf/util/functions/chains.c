@@ -23,19 +23,17 @@
 #include "../perf_regs.h"
 #include "../sample.h"
 #include "../thread.h"
-#include "functions.h"
+#include "session.h"
 
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
 
-struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr)
+struct fn_chains *fn_chains__new(void)
 {
 	struct fn_chains *chains = zalloc(sizeof(*chains));
 
 	if (!chains)
 		return NULL;
-	chains->rows = rows;
-	chains->stitch_lbr = stitch_lbr;
 	chains->cut = intlist__new(NULL);
 	if (!chains->cut) {
 		free(chains);
@@ -53,10 +51,10 @@ void fn_chains__delete(struct fn_chains *chains)
 	free(chains);
 }
 
-const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel)
+const char *fn_chains__lacks(const struct fn_options *options, struct evsel *evsel)
 {
 	/* Without these, perf leaves the chains as they are, and says nothing. */
-	if (chains->stitch_lbr)
+	if (options->stitch_lbr)
 		return evsel__has_branch_callstack(evsel) && evsel__has_branch_hw_idx(evsel) &&
 		       evsel__env(evsel) && evsel__env(evsel)->max_branches ? NULL :
 		       "--call-graph lbr";
@@ -118,9 +116,9 @@ static bool is_cut(struct fn_chains *chains, const struct evsel *evsel, unsigned
 }
 
 /* Adds the frames, callees first. Returns whether callers may be missing, or -ENOMEM. */
-static int add_recorded(struct fn_chains *chains, struct fn_session *session,
-			const struct fn_sample *sample)
+static int add_recorded(struct fn_session *session, const struct fn_sample *sample)
 {
+	struct fn_chains *chains = session->chains;
 	const struct ip_callchain *recorded = sample->sample->callchain;
 	unsigned int nr = 0;
 
@@ -156,8 +154,9 @@ static int add_recorded(struct fn_chains *chains, struct fn_session *session,
  * are missing if the LBRs are full, and no sample since the thread began tells what was in them
  * before. Returns whether they are, or -ENOMEM.
  */
-static int add_stitched(struct fn_chains *chains, const struct fn_sample *own)
+static int add_stitched(struct fn_session *session, const struct fn_sample *own)
 {
+	struct fn_chains *chains = session->chains;
 	struct perf_sample *sample = own->sample;
 	struct thread *owner = machine__findnew_thread(own->place.machine, sample->pid,
 						       sample->tid);
@@ -183,7 +182,7 @@ static int add_stitched(struct fn_chains *chains, const struct fn_sample *own)
 			.sym	= node->ms.sym,
 			.addr	= node->ms.map ? map__map_ip(node->ms.map, node->ip) : node->ip,
 		};
-		struct fn_row *row = fn_rows__function(chains->rows, &al, node->ip);
+		struct fn_row *row = fn_rows__function(session->rows, &al, node->ip);
 
 		if (!row || add_frame(chains, row))
 			goto out;
@@ -201,22 +200,22 @@ out:
 	return err;
 }
 
-int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
-		    const struct fn_sample *sample)
+int fn_chains__find(struct fn_session *session, const struct fn_sample *sample)
 {
+	struct fn_chains *chains = session->chains;
 	struct fn_row *root;
 	int lacks = 0;
 
 	chains->nr = 0;
 	/* A guest is one row. */
 	if (!fn_sample__is_in_guest(sample->sample))
-		lacks = chains->stitch_lbr ? add_stitched(chains, sample) :
-					     add_recorded(chains, session, sample);
+		lacks = session->options->stitch_lbr ? add_stitched(session, sample) :
+						       add_recorded(session, sample);
 	if (lacks < 0 ||
 	    (!chains->nr && sample->sample->ip && add_frame(chains, sample->place.row)))
 		return -ENOMEM;
 	if (lacks)
 		chains->nr = 0;
-	root = fn_rows__named(chains->rows, FN_BY_CHILDREN, lacks ? FN_CUT : FN_ALL);
+	root = fn_rows__named(session->rows, FN_BY_CHILDREN, lacks ? FN_CUT : FN_ALL);
 	return root ? add_frame(chains, root) : -ENOMEM;
 }

@@ -306,18 +306,15 @@ struct fn_chains {
 	/* The rows of the sample at hand, the root (FN_ALL, or FN_CUT alone) last. */
 	struct fn_row **frames;
 	unsigned int nr, allocated;
-	struct fn_rows *rows;
 	unsigned int deepest;		/* chain of an event without a limit of its own */
-	bool stitch_lbr;
 	/* Of stitched LBRs: the threads whose last chain lacks callers. */
 	struct intlist *cut;
 };
 
-struct fn_chains *fn_chains__new(struct fn_rows *rows, bool stitch_lbr);
+struct fn_chains *fn_chains__new(void);
 void fn_chains__delete(struct fn_chains *chains);
-const char *fn_chains__lacks(const struct fn_chains *chains, struct evsel *evsel);
-int fn_chains__find(struct fn_chains *chains, struct fn_session *session,
-		    const struct fn_sample *sample);
+const char *fn_chains__lacks(const struct fn_options *options, struct evsel *evsel);
+int fn_chains__find(struct fn_session *session, const struct fn_sample *sample);
 
 /*
  * session.c: perf's session, to samples that know their row

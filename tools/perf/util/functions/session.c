@@ -399,7 +399,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 		return refuse_values(evsel, err);
 	/* Its frames may take the place. */
 	if (session->chains)
-		err = fn_chains__find(session->chains, session, &own);
+		err = fn_chains__find(session, &own);
 	return err ?: add_to_sources(session, &own);
 }
 
@@ -727,8 +727,8 @@ static struct fn_session *new_session(const struct fn_options *options, struct f
 	session->places = calloc(1 << PLACES_BITS, sizeof(struct fn_place));
 	session->streams = fn_streams__new();
 	session->rows = fn_rows__new(session->table, options->by, options->inlines);
-	if (session->rows && has_chains)
-		session->chains = fn_chains__new(session->rows, options->stitch_lbr);
+	if (has_chains)
+		session->chains = fn_chains__new();
 	if (!session->ignored || !session->places || !session->streams || !session->rows ||
 	    (has_chains && !session->chains)) {
 		delete_session(session);

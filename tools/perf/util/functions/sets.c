@@ -155,7 +155,7 @@ int fn_evsel__refuse(struct evsel *evsel, const char *reason)
 
 bool fn_session__refuses(struct fn_session *session, struct evsel *evsel)
 {
-	const char *lacks = session->chains ? fn_chains__lacks(session->chains, evsel) :
+	const char *lacks = session->chains ? fn_chains__lacks(session->options, evsel) :
 					      fn_rows__lacks(session->rows, evsel);
 	char reason[256];
 
