@@ -30,6 +30,7 @@ struct dso;
 struct evlist;
 struct evsel;
 struct fn_column;
+struct fn_options;
 struct fn_pair;
 struct fn_sample;
 struct fn_session;
