@@ -426,8 +426,7 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, c
 
 	*columns = (struct fn_columns){ .table = table, .fields = fields, .sort = sort };
 	err = add_columns(columns);
-	for (unsigned int i = 1; !err && i < columns->nr; i++)
-		fn_columns__set_values(columns, i);
+	err = err ?: fn_columns__set_values(columns, 1);
 	if (!err)
 		set_numbers(columns);
 	return err;
@@ -445,11 +444,7 @@ void fn_columns__exit(struct fn_columns *columns)
 
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column)
 {
-	int err = add_column(columns, column);
-
-	if (!err)
-		fn_columns__set_values(columns, columns->nr - 1);
-	return err;
+	return add_column(columns, column) ?: fn_columns__set_values(columns, columns->nr - 1);
 }
 
 int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length)

@@ -4,6 +4,7 @@
  * share is the total of an event in the even observations of a row, divided by that of all rows; of
  * an event that is only counted together with its leader, it is the leader's share times the rate.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -292,6 +293,7 @@ struct context {
 	double sum, variance;		/* of a share by the leader: of all estimates */
 	bool is_late;			/* samples of the event are */
 	double all_time;
+	struct fn_value whole;		/* of all rows */
 };
 
 /* A rate of windows whose sets have nothing in common, but all that was counted. */
@@ -702,15 +704,17 @@ static void begin_rate(struct context *context)
 
 /* Finds what the values of all rows have in common. */
 static void begin_column(struct context *context, const struct fn_table *table,
-			 const struct fn_column *column, const struct fn_source *source)
+			 struct fn_column *column)
 {
 	static const char *const events[] = { "instructions", "cycles", "cpu-clock", "task-clock" };
+	const struct fn_source *source = column->source;
 
 	*context = (struct context){
 		.table = table, .column = column, .source = source,
-		.per_source = source == column->source && column->per_source ?
-			      column->per_source : source,
+		.per_source = column->per_source ?: source,
 	};
+	if (column->value)
+		return;
 	if (fn_column__is_share(column))
 		begin_share(context);
 	else
@@ -728,6 +732,8 @@ static void begin_column(struct context *context, const struct fn_table *table,
 			context->time = find_places(table, source, events[i], events[i]);
 	}
 	context->all_time = pool_at(&context->time, NULL).y;
+	column->is_apart = context->is_apart && source->is_joint &&
+			   !(is_complete(&context->led) && is_complete(&context->led_per));
 }
 
 static void end_column(struct context *context)
@@ -741,33 +747,42 @@ static void end_column(struct context *context)
 		free(all[i]->at);
 }
 
-void fn_columns__set_values(struct fn_columns *columns, unsigned int c)
+static struct fn_value value_in(const struct context *context, const struct fn_row *row)
 {
-	struct context context;
-	struct fn_column *column = &columns->columns[c];
-	struct fn_value whole;
+	const struct fn_column *column = context->column;
+	struct fn_value value;
 
-	if (column->value) {
-		whole = column->value(column, columns->table, NULL);
-		for (size_t i = 0; i < columns->table->nr_rows; i++) {
-			const struct fn_row *row = columns->table->rows[i];
-			struct fn_value *value = fn_columns__value(columns, row, c);
+	if (!column->value)
+		return value_of(context, row, row ? &context->whole : NULL);
+	value = column->value(column, context->table, row);
+	fn_value__drop_infinite(&value);
+	if (row && !column->is_count)
+		set_mark(&value, &context->whole, value.doubt);
+	return value;
+}
 
-			*value = column->value(column, columns->table, row);
-			fn_value__drop_infinite(value);
-			if (!column->is_count)
-				set_mark(value, &whole, value->doubt);
-		}
-		return;
+int fn_columns__set_values(struct fn_columns *columns, unsigned int first)
+{
+	const struct fn_table *table = columns->table;
+	const unsigned int nr = columns->nr - first;
+	struct context *contexts = calloc(nr, sizeof(*contexts));
+
+	if (!contexts)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < nr; i++) {
+		begin_column(&contexts[i], table, &columns->columns[first + i]);
+		contexts[i].whole = value_in(&contexts[i], NULL);
 	}
-	begin_column(&context, columns->table, column, column->source);
-	column->is_apart = context.is_apart && column->source->is_joint &&
-			   !(is_complete(&context.led) && is_complete(&context.led_per));
-	whole = value_of(&context, NULL, NULL);
-	for (size_t i = 0; i < columns->table->nr_rows; i++)
-		*fn_columns__value(columns, columns->table->rows[i], c) =
-			value_of(&context, columns->table->rows[i], &whole);
-	end_column(&context);
+	/* All values of a row at once, while its sums are in a cache. */
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		for (unsigned int j = 0; j < nr; j++)
+			*fn_columns__value(columns, table->rows[i], first + j) =
+				value_in(&contexts[j], table->rows[i]);
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		end_column(&contexts[i]);
+	free(contexts);
+	return 0;
 }
 
 bool fn_column__has_values(const struct fn_table *table, const struct fn_source *source,

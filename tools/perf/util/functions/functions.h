@@ -641,8 +641,8 @@ static inline struct fn_value *fn_columns__value(const struct fn_columns *column
 /* Whether a source has values of a column. */
 bool fn_column__has_values(const struct fn_table *table, const struct fn_source *source,
 			   const struct fn_column *column);
-/* Computes the values of a column for all rows. */
-void fn_columns__set_values(struct fn_columns *columns, unsigned int column);
+/* Computes the values of the columns from @first on for all rows. */
+int fn_columns__set_values(struct fn_columns *columns, unsigned int first);
 
 /*
  * The counts of events in a row (NULL: in all) that compare with each other, from one source: those
