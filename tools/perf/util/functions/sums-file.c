@@ -108,7 +108,7 @@ static void add(struct line *line, double *own)
 	if (!line->fp)
 		*own += number;
 	if (*own > MOST_SUM)
-		fail(line, -EINVAL);
+		fail(line, line->fp ? -ERANGE : -EINVAL);
 }
 
 /*
@@ -379,7 +379,9 @@ static int write_table(struct fn_table *table, FILE *fp)
 		write_set_lines(&line, table->sets[i]);
 	write_line(&line, "end");
 	errno = 0;
-	return fflush(fp) || ferror(fp) ? -(errno ?: EIO) : 0;
+	if (fflush(fp) || ferror(fp))
+		fail(&line, -(errno ?: EIO));
+	return line.err;
 }
 
 static int write_to(int fd, struct fn_table *table)
@@ -434,6 +436,8 @@ int fn_table__write_sums(const char *path, struct fn_table *table)
 		err = replace(path, &st, table);
 	if (err == -EROFS)
 		fn_err("%s: is read-only: name another file, or make it writable", path);
+	else if (err == -ERANGE)
+		fn_err("%s: no program counts so much: an input is damaged, record again", path);
 	else if (err)
 		fn_err("%s: %s: name another file", path, strerror(-err));
 	return err;
