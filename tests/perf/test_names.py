@@ -37,7 +37,9 @@ def setUpModule() -> None:
     DATA.mkdir(parents=True, exist_ok=True)
 
 
-def sampled(name: str, cpu: str, *named: Named, branches: bool = False) -> Path:
+def sampled(
+    name: str, cpu: str, *named: Named, branches: bool = False, pmus: tuple[tuple, ...] = ()
+) -> Path:
     """A recording of events that sample by themselves: cycles, instructions, others."""
     kinds = SAMPLE | pw.BRANCH_STACK * branches
     period = (1 + 9 * branches) * PERIOD
@@ -48,7 +50,7 @@ def sampled(name: str, cpu: str, *named: Named, branches: bool = False) -> Path:
     if branches:
         for event in events:
             event.branch_sample_type = pw.BRANCH_USER | pw.BRANCH_ANY
-    made = Recording([[event] for event in events], cpuid=cpu)
+    made = Recording([[event] for event in events], cpuid=cpu, pmus=pmus)
     made.map("/nowhere", 0, 0x10000)
     for place, event in enumerate(events):
         for at, address in enumerate((F, G)):
@@ -160,6 +162,41 @@ class Numbers(unittest.TestCase):
                 self.assertFalse(found & {"CPI", "%CY"}, found)
                 own = event[0] if "/" not in event[0] else "event=0x3c"
                 self.assertTrue({f"{own}/KI", f"%{own}"} <= found, found)
+
+    def test_own_names(self):
+        """A name of the user's says nothing, and the PMU's number whose event it is."""
+        pmus = (10, "cpu_atom"), (11, "cpu_lowpower"), (20, "arm_dsu_0"), (21, "hisi_sccl1_ddrc0")
+        for cpu, *events in (
+            (INTEL, ("mine", 10, 0x3C), ("cpu_atom/rc0/", 10, 0xC0)),
+            (INTEL, ("cpu_lowpower/r3c/", 11, 0x3C), ("cpu_lowpower/rc0/", 11, 0xC0)),
+            (ARM, CYCLES, INSTRUCTIONS, ("arm_dsu_0/cycles/", 20, 0x11), ("mine", 21, 0x11)),
+        ):
+            with self.subTest(events=events):
+                found = metrics(sampled("own", cpu, *events, pmus=pmus))
+                self.assertEqual([found[F]["CPI"], found[G]["CPI"]], [2, 5])
+
+    def test_repeated(self):
+        """An event that counts once more what another one counts has columns of its own."""
+        for cpu, event, again in (
+            (INTEL, ACCESSES, ("r3c:u", RAW, 0x3C)),
+            (ARM, MISSES, L1D_MISSES),
+            (ARM, ("branch-misses:u", 0, 5), ("r22:u", RAW, 0x22)),
+        ):
+            with self.subTest(again=again):
+                path = sampled("repeated", cpu, CYCLES, INSTRUCTIONS, event, again)
+                found = metrics(path)
+                self.assertEqual([found[F]["CPI"], found[G]["CPI"]], [2, 5])
+                for title in set(found[F]) & {"CM/KI", "BM/KI"}:
+                    self.assertEqual(found[F][title], 1000 * OTHERS[0] / SAMPLES[F][1])
+                self.assertIn(f"%{again[0]}", titles(path))
+        group = [
+            pw.Event(*event, [1 + place], PERIOD * (not place))
+            for place, event in enumerate((CYCLES, INSTRUCTIONS, ("r3c:u", RAW, 0x3C)))
+        ]
+        made = Recording([group], cpuid=INTEL)
+        for _ in range(100):
+            made.sample(F, PERIOD, PERIOD // 2, PERIOD)
+        self.assertEqual(metrics(made.write(DATA / "group.data"))[F]["CPI"], 2)
 
     def test_branch_records(self):
         """Records of a number that is not cycles are not samples of time."""

@@ -170,7 +170,7 @@ static enum fn_vendor vendor_of(const struct perf_event_attr *attr, const char *
 		return FN_VENDOR_ARM;
 	if (vendor == FN_VENDOR_ARM)
 		return *pmu ? FN_VENDOR_UNKNOWN : vendor;
-	if (!strcmp(pmu, "cpu") || !strcmp(pmu, "cpu_core") || !strcmp(pmu, "cpu_atom") ||
+	if (!strcmp(pmu, "cpu") || strstarts(pmu, "cpu_") ||
 	    (!*pmu && attr->type == PERF_TYPE_RAW))
 		return vendor;
 	return FN_VENDOR_UNKNOWN;
@@ -324,9 +324,10 @@ static const char *name_of_cache(u64 config, const char *cpu, char *name, size_t
 /*
  * Returns a name, to be freed: one that the columns know, if there is one, else that of perf's
  * tables for the CPU, else perf's @name of the event without what does not say what is counted. The
- * attr decides where it can, for the name may be the user's.
+ * attr decides where it can, for the name may be the user's. @own_pmu is its PMU, NULL: not known.
  */
-char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu)
+char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *own_pmu,
+		     const char *cpu)
 {
 	char *copy = strdup(name), cache[64], *lower, *result = NULL;
 	const char *known = NULL, *pmu;
@@ -337,6 +338,8 @@ char *fn_event__name(const struct perf_event_attr *attr, const char *name, const
 	if (!copy)
 		return NULL;
 	lower = function_text__lower(bare_name(copy, &pmu));
+	if (!*pmu && own_pmu)
+		pmu = own_pmu;
 	vendor = vendor_of(attr, pmu, cpu);
 	if (attr->type == PERF_TYPE_HARDWARE && config < PERF_COUNT_HW_MAX)
 		known = evsel__hw_names[config];
@@ -350,7 +353,8 @@ char *fn_event__name(const struct perf_event_attr *attr, const char *name, const
 			name_of_number(vendor, pmu, config, cpu);
 	/* The number of another event. */
 	is_other = !known && lower && is_generic(lower) && attr->type >= PERF_TYPE_RAW &&
-		   attr->type != PERF_TYPE_BREAKPOINT && vendor != FN_VENDOR_UNKNOWN;
+		   attr->type != PERF_TYPE_BREAKPOINT &&
+		   (vendor != FN_VENDOR_UNKNOWN || fn_cpu__vendor(cpu) != FN_VENDOR_UNKNOWN);
 	known = known ?: lower;
 	if (lower && asprintf(&result, is_other || !strcmp(known, FN_TOTAL) ?
 			      "event:%s" : "%s", known) < 0)

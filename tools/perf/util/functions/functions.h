@@ -66,7 +66,8 @@ int function_text__u64(const char *str, int base, u64 *value);
  */
 enum fn_vendor { FN_VENDOR_UNKNOWN, FN_VENDOR_ARM, FN_VENDOR_INTEL, FN_VENDOR_AMD };
 
-char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *cpu);
+char *fn_event__name(const struct perf_event_attr *attr, const char *name, const char *own_pmu,
+		     const char *cpu);
 bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
 		       const char *cpu);
 bool fn_event__is_portable(const char *name);	/* the same on the CPUs of all vendors */

@@ -251,7 +251,7 @@ static char *name_of(const struct evsel *evsel)
 		attr.config = find_config(terms, &config) ? config : ~0ULL;
 	}
 	if (lower)
-		name = fn_event__name(&attr, event, cpu.description);
+		name = fn_event__name(&attr, event, NULL, cpu.description);
 	free(lower);
 	free(event);
 	return name;

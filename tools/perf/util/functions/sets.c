@@ -247,32 +247,54 @@ static bool all_have_records(struct fn_session *session, struct evsel *const *ev
 	return found;
 }
 
-/* Returns the attr of the first event with a name, NULL: none. */
-static const struct perf_event_attr *find_named(const struct fn_session *session, const char *name)
+/*
+ * Returns true if two events of one name that count at the same time have counts in common. Those
+ * of cgroups are alike, and count one after the other.
+ */
+static bool are_repeated(const struct evsel *one, const struct evsel *other)
 {
-	struct evsel *evsel;
+	const struct perf_event_attr *a = &one->core.attr, *b = &other->core.attr;
 
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		const struct fn_evsel *own = evsel->priv;
+	/* Kinds of cores, modes of the CPU. */
+	if ((a->type >= PERF_TYPE_RAW && b->type >= PERF_TYPE_RAW && a->type != b->type) ||
+	    ((a->exclude_user || b->exclude_user) && (a->exclude_kernel || b->exclude_kernel)) ||
+	    ((a->exclude_host || b->exclude_host) && (a->exclude_guest || b->exclude_guest)))
+		return false;
+	return a->type != b->type || a->config != b->config || a->config1 != b->config1 ||
+	       a->config2 != b->config2 || a->exclude_user != b->exclude_user ||
+	       a->exclude_kernel != b->exclude_kernel ||
+	       (one->core.leader != other->core.leader &&
+		(a->sample_period != b->sample_period || a->precise_ip != b->precise_ip));
+}
 
-		if (name && own && own->name && !strcmp(own->name, name))
-			return &evsel->core.attr;
+/* Returns true if an event must not have this name: another one has it, and is not to be added. */
+static bool is_taken(struct fn_session *session, struct evsel *evsel, const char *name)
+{
+	struct evsel *other;
+
+	evlist__for_each_entry(session->session->evlist, other) {
+		const struct fn_evsel *own = other->priv;
+
+		if (name && own && own->name && !strcmp(own->name, name) &&
+		    (fn_event__differs(&evsel->core.attr, &other->core.attr, session->cpu) ||
+		     (are_together(session, evsel, other) && are_repeated(evsel, other))))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /*
- * Names an event by what it counts. If another one of the name counts something else, it has perf's
- * name, with a number if the other one has that, too.
+ * Names an event by what it counts. If another one of the name counts something else, or the same
+ * once more, it has perf's name, with a number if the other one has that, too.
  */
 static int name_event(struct fn_session *session, struct evsel *evsel)
 {
-	const struct perf_event_attr *attr = &evsel->core.attr, *other;
+	const struct perf_event_attr *attr = &evsel->core.attr;
 	char *name = is_synthesized(evsel) ? strdup(evsel__name(evsel)) :
-		     fn_event__name(attr, evsel__name(evsel), session->cpu);
+		     fn_event__name(attr, evsel__name(evsel),
+				    fn_env__pmu(evsel__env(evsel), attr->type), session->cpu);
 
-	for (unsigned int nr = 1; (other = find_named(session, name)) &&
-	     fn_event__differs(attr, other, session->cpu); nr++) {
+	for (unsigned int nr = 1; is_taken(session, evsel, name); nr++) {
 		free(name);
 		if (asprintf(&name, nr > 1 ? "%s#%u" : "%s", evsel__name(evsel), nr) < 0)
 			name = NULL;
