@@ -397,3 +397,8 @@ class Turns(unittest.TestCase):
             recording.sample(F, 1000, group=group)
         said = report(recording.write(DATA / "six.data")).stderr
         self.assertIn("6 events sample without a group", said)
+        # those of another cgroup, or kind of cores, do not count at the same time
+        for place, event in enumerate(events):
+            event.type, event.config = 0, place % 3
+        said = report(recording.write(DATA / "copies.data")).stderr
+        self.assertNotIn("without a group", said)

@@ -837,17 +837,38 @@ static int process(struct fn_session *session)
 	return refuse_kinds(session) ? -EINVAL : 0;
 }
 
+static bool may_take_turns(struct evsel *evsel)
+{
+	const struct fn_evsel *own = evsel->priv;
+
+	return own && own->samples && fn_evsel__is_alone(evsel) && !has_times(evsel) &&
+	       evsel->core.attr.type != PERF_TYPE_SOFTWARE;
+}
+
+/* Those of another kind of core, or of another cgroup, do not count beside an event. */
+static bool are_alternatives(const struct evsel *a, const struct evsel *b)
+{
+	return !strcmp(((struct fn_evsel *)a->priv)->name, ((struct fn_evsel *)b->priv)->name) &&
+	       a->core.attr.exclude_user == b->core.attr.exclude_user &&
+	       a->core.attr.exclude_kernel == b->core.attr.exclude_kernel;
+}
+
 /* Says which events may have taken turns on the counters. */
 static void note_turns(const struct fn_session *session)
 {
+	struct evlist *evlist = session->session->evlist;
 	unsigned int nr_alone = 0;
-	struct evsel *evsel;
+	struct evsel *evsel, *other;
 
-	evlist__for_each_entry(session->session->evlist, evsel) {
-		const struct fn_evsel *own = evsel->priv;
-
-		nr_alone += own && own->samples && fn_evsel__is_alone(evsel) && !has_times(evsel) &&
-			    evsel->core.attr.type != PERF_TYPE_SOFTWARE;
+	evlist__for_each_entry(evlist, evsel) {
+		if (!may_take_turns(evsel))
+			continue;
+		evlist__for_each_entry(evlist, other) {
+			if (other == evsel ||
+			    (may_take_turns(other) && are_alternatives(evsel, other)))
+				break;
+		}
+		nr_alone += other == evsel;
 	}
 	if (nr_alone > LEAST_COUNTERS)
 		fn_warn("%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
