@@ -120,6 +120,7 @@ def observed(sums: str) -> tuple:
     for row in rows.values():
         if row["source"] == "samples":
             del row["totals"], row["squares"]
+    every = [one for one in every if one["source"] != "samples"]
     return rows, every, re.findall(r"^(?:lost|throttled)\t.*", sums, re.M)
 
 

@@ -126,11 +126,12 @@ class Ibs(Operations):
                 words = self.registers(rng, parts, sources)
                 regs = 3 << 17 | 1 << 19, address, *words, 0, 0, 0
                 raw = struct.pack("<I8Q", caps, *regs)
-                recording.sample(address, PERIOD, raw=raw)
+                cpu = int(number % 5 > 0)
+                recording.sample(address, PERIOD, raw=raw, cpu=cpu)
                 for group in range(1, len(groups)):
-                    # two cycles for an instruction, an operation for each
-                    for _ in range(2 if group == 1 else number % 5 > 0):
-                        recording.sample(address, PERIOD, group=group)
+                    # two cycles for an operation, four instructions for five of them
+                    for _ in range(2 if group == 1 else cpu):
+                        recording.sample(address, PERIOD, group=group, cpu=cpu)
         return recording.write(DATA / f"{name}-{config}-{beside}.data")
 
     @staticmethod
@@ -182,6 +183,9 @@ class Ibs(Operations):
                 self.assertAlmostEqual(rows[address]["CPI"]["value"], 2 / 0.8, 3)
                 self.assertAlmostEqual(rows[address]["BM/KI"]["value"], misses, 3)
                 self.assertEqual("%CY" in rows[address], len(words) == 1)
+        # operations per instruction are those of the whole recording, whatever is chosen of it
+        for row in table(path, "-C", "1").values():
+            self.assertAlmostEqual(row["CPI"]["value"], 2 / 0.8, 3)
         # samples alone are no reason to print a table of operations, or to compare two
         none = path.with_suffix(".none")
         none.write_text(
@@ -202,6 +206,9 @@ class Ibs(Operations):
             for title, value in row["metrics"].items():
                 if value and title != "#":
                     self.assertEqual(value["mark"], "weak", title)
+        # so is what is divided by them
+        for row in table(self.record("zen3", config=0, beside=True)).values():
+            self.assertEqual(row["CPI"]["doubt"], "cycles")
 
 
 class Spe(Operations):

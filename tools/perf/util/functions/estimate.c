@@ -650,7 +650,8 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
 			      context->column->per) ?: doubt;
 	if (context->per_source != context->source)
-		doubt = mark_of(context->table, context->per_source, context->column->per) ?: doubt;
+		doubt = fn_row__doubt(context->table, row, context->per_source,
+				      context->column->per, context->column->per) ?: doubt;
 	/* Operations are counted exactly. */
 	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
 		doubt = "few";
@@ -834,11 +835,22 @@ struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row
 	return count;
 }
 
+/* Of a whole recording, whatever a filter has left of it. */
 static double total_of(const struct fn_table *table, const struct fn_source *source,
 		       const char *event)
 {
-	const struct pool pool = pool_of(table, NULL, source, event, event);
+	const struct places places = find_places(table, source, event, event);
+	struct pool pool = {};
 
+	for (unsigned int i = 0; i < places.nr; i++) {
+		const struct fn_set *set = places.at[i].set;
+		const int at = places.at[i].y;
+
+		/* Sums files may lack it. */
+		add_to_pool(&pool, set, set->windows->values[at] ? set->windows : set->total, at,
+			    at);
+	}
+	free(places.at);
 	/* Each set of samples has counted all, and each set of operations its own. */
 	return source == &fn_samples ? pool.y / copies_of(&pool) : pool.y;
 }

@@ -149,7 +149,10 @@ struct fn_set {
 	bool is_hidden;			/* has no columns, but others need it: --source */
 	bool is_dropped;		/* not at all: fn_table__settle() deletes it */
 	struct fn_sums *total;		/* of all rows, see fn_table__settle() */
-	/* Windows in all functions, and the long intervals: what interrupts add. */
+	/*
+	 * Windows in all functions, and the long intervals: what interrupts add. Of samples and
+	 * operations, "windows" has the totals of all, also of those that a filter leaves out.
+	 */
 	struct fn_sums *windows, *longs;
 	/* How late windows have ended in all, in events of the leader, and how many tell. */
 	double late, nr_late;

@@ -110,7 +110,7 @@ struct fn_operations {
 	bool is_zen3;			/* erratum 1293 */
 	struct operation operation;
 	const char *lacks;		/* operations, in words */
-	u64 nr, nr_speculated, nr_invalid;
+	u64 nr, nr_invalid;
 };
 
 static unsigned int find_spe_event(struct evsel *evsel)
@@ -322,10 +322,7 @@ static int observe(struct fn_operations *own, struct fn_session *session)
 	const struct operation *operation = &own->operation;
 	double counts[NR_EVENTS] = {};
 
-	if (!operation->row)
-		return 0;
-	own->nr_speculated += operation->is_speculated;
-	own->nr++;
+	own->nr += !!operation->row;
 	if (operation->is_speculated)
 		return 0;
 	for (unsigned int i = 0; i < NR_EVENTS; i++) {
@@ -333,6 +330,9 @@ static int observe(struct fn_operations *own, struct fn_session *session)
 			counts[own->places[i]] = operation->weight *
 						 (i == LATENCY ? operation->latency : 1);
 	}
+	fn_sums__observe(own->set, own->set->windows, counts, 1);
+	if (!operation->row)
+		return 0;
 	return fn_set__observe(session->table, own->set, operation->row, counts, 1);
 }
 
@@ -503,8 +503,10 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_operations *own = sample->own->operations;
 
-	if (sample->place.is_filtered || sample->is_outside || sample->place.is_nowhere ||
+	if (sample->is_outside || sample->place.is_nowhere ||
 	    (own->only_user && sample->sample->cpumode == PERF_RECORD_MISC_KERNEL))
+		return 0;
+	if (sample->place.is_filtered)
 		sample->place.row = NULL;
 	return own->kind == SPE ? take_part(own, session, sample) :
 				  take_whole(own, session, sample);

@@ -109,6 +109,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 		return err;
 	own->periods += weight;
 	own->number++;
+	own->samples->windows->values[own->event] += weight;
 	if ((origin == sample->place.row && sample->place.is_filtered) || !origin)
 		return 0;
 	if (session->chains)
@@ -135,6 +136,7 @@ static double stretch_of(const struct fn_evsel *own)
 static void multiply(struct fn_table *table, const struct fn_set *set, unsigned int event,
 		     double factor)
 {
+	set->windows->values[event] *= factor;
 	for (size_t i = 0; factor != 1 && i < table->nr_rows; i++) {
 		struct fn_sums *sums = fn_row__sums(table->rows[i], set);
 		const unsigned int nr = set->nr_events;
