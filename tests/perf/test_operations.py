@@ -186,6 +186,13 @@ class Ibs(Operations):
         # operations per instruction are those of the whole recording, whatever is chosen of it
         for row in table(path, "-C", "1").values():
             self.assertAlmostEqual(row["CPI"]["value"], 2 / 0.8, 3)
+        # cycles of all inputs are not divided by operations of some
+        bare = Recording([[event] for event in counters()], cpuid=ZEN["zen4"][0])
+        for _ in range(1000):
+            bare.sample(0x1000, PERIOD, group=0)
+            bare.sample(0x1000, PERIOD, group=1)
+        row = table(path, str(bare.write(DATA / "bare.data")))["0x1000"]
+        self.assertAlmostEqual(row["CPI"]["value"], (4000 + 1000) / (1600 + 1000))
         # samples alone are no reason to print a table of operations, or to compare two
         none = path.with_suffix(".none")
         none.write_text(

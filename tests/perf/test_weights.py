@@ -275,6 +275,25 @@ class Groups(unittest.TestCase):
         self.assertEqual(len(said), 1)
         self.assertIn("branch-misses and instructions", said[0])
 
+    def test_some_inputs(self):
+        """Sums of a group that one input lacks do not compare with those of all inputs."""
+        paths = []
+        for names in ("cycles", "instructions"), tuple(CONFIGS):
+            events = [
+                pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 1000, sample_type=KINDS)
+                for name in names
+            ]
+            recording = Recording([events[at : at + 2] for at in range(0, len(events), 2)])
+            for event in 50 * events:
+                recording.writer.sample(event, recording.where(), F, 1000, [(event.ids[0], 0)])
+            paths.insert(0, recording.write(DATA / f"inputs-{len(names)}.data"))
+        for inputs in paths, [sums_of(f"{path.stem}.sums", path) for path in paths]:
+            done = report(*inputs)
+            self.assertIn("not in all inputs", done.stderr)
+            (row,) = flat(done.stdout)["functions"]
+            self.assertEqual((row["metrics"]["CPI"], row["metrics"]["BM/KI"]), (1, None))
+        self.assertEqual(metrics("BM/KI", paths[0]), {F: 1000})
+
 
 class Kinds(unittest.TestCase):
     """Groups of user space and the kernel, or of two kinds of cores, count different things."""

@@ -135,7 +135,8 @@ static bool suit_operations(const struct fn_table *table, struct fn_column *colu
 	column->source = &fn_operations;
 	if (fn_column__has_values(table, &fn_operations, column))
 		return true;
-	if (strcmp(column->event, "cycles") || column->per != base ||
+	/* Not all inputs may have operations. */
+	if (table->is_partial || strcmp(column->event, "cycles") || column->per != base ||
 	    !fn_column__has_values(table, &fn_samples, &samples))
 		return false;
 	column->source = &fn_samples;

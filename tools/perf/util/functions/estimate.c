@@ -337,8 +337,10 @@ static struct fn_value rate_of(const struct context *context, const struct fn_ro
 	struct fn_pair pair = { .scale = column->scale };
 	struct pool y, x;
 
+	if (column->is_apart)
+		return value;
 	if (context->is_apart && source->is_joint)
-		return column->is_apart ? value : counted_rate(context, row);
+		return counted_rate(context, row);
 	y = pool_at(&context->own, row);
 	x = context->per.nr ? pool_at(&context->per, row) : turned(y);
 	pair.y = count_of(source, y, all_y, unit);
@@ -733,8 +735,11 @@ static void begin_column(struct context *context, const struct fn_table *table,
 			context->time = find_places(table, source, events[i], events[i]);
 	}
 	context->all_time = pool_at(&context->time, NULL).y;
-	column->is_apart = context->is_apart && source->is_joint &&
-			   !(is_complete(&context->led) && is_complete(&context->led_per));
+	/* Sums compare if both are of all inputs, and are all that was counted. */
+	column->is_apart = context->is_apart &&
+			   (table->is_partial ||
+			    (source->is_joint && !(is_complete(&context->led) &&
+						   is_complete(&context->led_per))));
 }
 
 static void end_column(struct context *context)
@@ -857,7 +862,8 @@ static double total_of(const struct fn_table *table, const struct fn_source *sou
 
 double fn_operations__per_instruction(const struct fn_table *table)
 {
-	const double operations = total_of(table, &fn_operations, FN_OPERATIONS);
+	const double operations = table->is_partial ? NAN :
+				  total_of(table, &fn_operations, FN_OPERATIONS);
 	double instructions = total_of(table, &fn_samples, "instructions");
 
 	if (!(instructions > 0))

@@ -139,8 +139,11 @@ static void note_apart(const char *side, const struct fn_columns *columns)
 	}
 	if (nr)
 		note(side,
-		     "%s%s has no values, because %s and %s are in groups without a common event, whose windows are parts of what was counted: record both in one group, or let each event sample",
-		     first->title, nr > 1 ? " (like others)" : "", first->event, first->per);
+		     "%s%s has no values, because %s and %s are %s", first->title,
+		     nr > 1 ? " (like others)" : "", first->event, first->per,
+		     columns->table->is_partial ?
+		     "counted apart, and not in all inputs: report those that have both" :
+		     "in groups without a common event, whose windows are parts of what was counted: record both in one group, or let each event sample");
 }
 
 /* Windows that are long should nevertheless lie in one function. */
