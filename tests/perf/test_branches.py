@@ -203,6 +203,14 @@ class Formula(unittest.TestCase):
         self.assertEqual(found["quick"]["%CY"], 0)
         self.assertEqual(found["slow"]["CPI"], None)
 
+    def test_samples_without_records(self):
+        """They have a part of the cycles; nothing tells their instructions."""
+        path = recording("none", [*[loop(QUICK, 10, 5)] * 40, *[[]] * 60])
+        found = {row["symbol"]: row for row in report(path)["functions"]}
+        self.assertAlmostEqual(found["third"]["metrics"]["%CY"], 60)
+        doubts = {title: doubt for title, doubt in found["quick"]["doubts"].items() if doubt}
+        self.assertEqual(doubts, {"%I": "few"})
+
     def test_interval_is_of_samples(self):
         """Records of a sample are not independent of each other."""
         covered = Counter[bool]()

@@ -149,6 +149,16 @@ class Reading(Sums):
         self.assertAlmostEqual(metrics[0x2000]["%I"], 100 * 125 / 175)
         self.assertEqual(best[0]["events"]["cycles"]["count"], cycles)
 
+    def test_rows_without_rates(self):
+        """A share by %CY is weak if windows tell nothing of a function with many cycles."""
+        recording = Windows()
+        for _ in range(100):
+            recording.window(0x1000)
+            recording.window(0x2000, 0x3000)
+        rows = report(recording.write(DATA / "part.data"))["functions"]
+        doubts = {row["address"]: row["doubts"] for row in rows}
+        self.assertEqual((doubts[0x1000]["%I"], doubts[0x1000]["%CY"]), ("few", None))
+
 
 class Interrupted(Recording):
     """A leader that alternates, and a member that samples."""

@@ -328,9 +328,15 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 
 	if (sample->own->sampler)
 		elapsed = sample->ends_interval ? sample->stream->counts[sample->own->slot] : 0;
-	if (!nr || elapsed < LEAST_UNDISTURBED || sample->is_outside ||
+	if (elapsed < LEAST_UNDISTURBED || sample->is_outside ||
 	    !machine__is_host(sample->place.machine))
 		return 0;
+	/* It still has a part of the cycles, where the interrupt came. */
+	if (!nr) {
+		end.row = sample->place.is_filtered || sample->place.is_nowhere ?
+			  NULL : sample->place.row;
+		return end.row ? observe(table, paths->ends, &end, weight) : 0;
+	}
 	paths->nr_samples++;
 	is_whole = nr >= paths->deepest;
 	paths->deepest = max(paths->deepest, nr);

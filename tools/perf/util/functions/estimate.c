@@ -14,6 +14,8 @@
 /* Values from fewer windows or paths are weak, and those of any source from fewer observations. */
 #define FEW		20
 #define FEWEST		5
+/* So are shares if functions without a rate have a larger part of the leader's events. */
+#define MOST_UNKNOWN	0.1
 /* The half of the width of an interval, relative to the value. */
 #define ROUGH		0.25
 #define WIDE		0.5
@@ -291,6 +293,7 @@ struct context {
 	struct places even, led, even_per, led_per;
 	struct pool all, all_per;	/* of all rows */
 	double sum, variance;		/* of a share by the leader: of all estimates */
+	double unknown;			/* the leader's events in rows that have none */
 	bool is_late;			/* samples of the event are */
 	double all_time;
 	struct fn_value whole;		/* of all rows */
@@ -654,6 +657,8 @@ static struct fn_value value_of(const struct context *context, const struct fn_r
 	if (context->per_source != context->source)
 		doubt = fn_row__doubt(context->table, row, context->per_source,
 				      context->column->per, context->column->per) ?: doubt;
+	if (context->unknown > MOST_UNKNOWN * context->all.y)
+		doubt = "few";
 	/* Operations are counted exactly. */
 	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
 		doubt = "few";
@@ -672,10 +677,14 @@ static void begin_share(struct context *context)
 			find_even(table, context->source, event);
 	context->led = find_places(table, context->source, event, NULL);
 	context->all = pool_at(&context->even, NULL);
-	for (size_t i = 0; !context->source->is_even && i < table->nr_rows; i++) {
+	if (context->source->is_even || is_leader(table, context->source, event))
+		return;
+	for (size_t i = 0; i < table->nr_rows; i++) {
 		if (estimate_count(&context->even, &context->led, table->rows[i], &count)) {
 			context->sum += count.value;
 			context->variance += isnan(count.error) ? 0 : count.error * count.error;
+		} else {
+			context->unknown += pool_at(&context->even, table->rows[i]).y;
 		}
 	}
 }
