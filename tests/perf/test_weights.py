@@ -275,6 +275,40 @@ class Groups(unittest.TestCase):
         self.assertEqual(len(said), 1)
         self.assertIn("branch-misses and instructions", said[0])
 
+    def test_event_of_two_groups(self):
+        """Each of both groups has counted all of it. The counts of all events are equal."""
+        configs = {**CONFIGS, "cache-misses": 3}
+        for kinds in KINDS, KINDS | pw.READ:
+            groups = []
+            for pair in (
+                ("cycles", "instructions"),
+                ("instructions", "cache-misses"),
+                ("branches", "branch-misses"),
+            ):
+                groups.append(
+                    [
+                        pw.Event(
+                            *(name, 0, configs[name], [10 * len(groups) + place + 1]),
+                            1000 if not place or kinds == KINDS else 0,
+                            sample_type=kinds,
+                        )
+                        for place, name in enumerate(pair)
+                    ]
+                )
+            recording = Recording(groups)
+            for number in range(150):
+                for event in groups[number % 3] if kinds == KINDS else ():
+                    where = recording.where()
+                    recording.writer.sample(event, where, F, 1000, [(event.ids[0], 0)])
+                if kinds != KINDS:
+                    recording.sample(F, 1000, 1000, group=number % 3)
+            path = recording.write(DATA / "twice.data")
+            for inputs in (path,), (path, sums_of("twice.sums", path)):
+                self.assertEqual(metrics("BM/KI", *inputs), {F: 1000})
+                self.assertEqual(metrics("CM/KI", *inputs), {F: 1000})
+                found = metrics("branch-misses", *inputs, "-F", "CPI,branch-misses")
+                self.assertEqual(found, {F: 50_000 * len(inputs)})
+
     def test_some_inputs(self):
         """Sums of a group that one input lacks do not compare with those of all inputs."""
         paths = []

@@ -77,9 +77,10 @@ static void add_to_pool(struct pool *pool, const struct fn_set *set, const struc
 	}
 }
 
-static double copies_of(const struct pool *pool)
+/* Each set of samples has counted all, and each set of operations its own. */
+static double copies_of(const struct pool *pool, const struct fn_source *source)
 {
-	return pool->copies ?: pool->nr_sets;
+	return source == &fn_operations ? 1 : pool->copies ?: pool->nr_sets;
 }
 
 /* Where two events are in the sets of a source that have both. */
@@ -260,8 +261,8 @@ static bool estimate_count(const struct places *evens, const struct places *leds
 	if (!(led.x > 0) || !samples)
 		return false;
 	set_ratio(&rate, 1, &led, led.number);
-	/* Each group has counted it. */
-	count->value = even.y / copies_of(&even) * rate.value;
+	/* The groups of each leader have counted it. */
+	count->value = even.y / even.nr_sets * rate.value;
 	if (rate.value > 0)
 		relative = rate.error / rate.value;
 	count->error = count->value * sqrt(1 / samples + relative * relative);
@@ -351,6 +352,8 @@ static struct fn_value rate_of(const struct context *context, const struct fn_ro
 	pair.per = pair.x.total;
 	if (context->link)
 		pair.per *= y.x / x.x;
+	else if (context->is_apart)
+		pair.per *= copies_of(&y, source) / copies_of(&x, context->per_source);
 	if (!(pair.per > 0))
 		return value;
 	set_ratio(&value, column->scale, &y, y.number);
@@ -821,17 +824,20 @@ bool fn_column__has_values(const struct fn_table *table, const struct fn_source 
 struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row *row,
 			       const char *event)
 {
+	const struct fn_source *source = &fn_samples;
 	struct fn_value count = fn_undefined;
 	struct pool own = {};
 
-	if (fn_table__has_source(table, &fn_samples, NULL))
-		own = pool_of(table, row, &fn_samples, event, event);
-	if (!own.nr_sets)
-		own = pool_of(table, row, &fn_operations, event, event);
+	if (fn_table__has_source(table, source, NULL))
+		own = pool_of(table, row, source, event, event);
+	if (!own.nr_sets) {
+		source = &fn_operations;
+		own = pool_of(table, row, source, event, event);
+	}
 	if (own.nr_sets) {
 		/* Each group in which the event samples has counted it. */
-		count.value = own.y / copies_of(&own);
-		count.error = sqrt(own.yy) / copies_of(&own);
+		count.value = own.y / copies_of(&own, source);
+		count.error = sqrt(own.yy) / copies_of(&own, source);
 		return count;
 	}
 	for (int i = 0; fn_sources[i]; i++) {
@@ -865,8 +871,7 @@ static double total_of(const struct fn_table *table, const struct fn_source *sou
 			    at);
 	}
 	free(places.at);
-	/* Each set of samples has counted all, and each set of operations its own. */
-	return source == &fn_samples ? pool.y / copies_of(&pool) : pool.y;
+	return pool.y / copies_of(&pool, source);
 }
 
 double fn_operations__per_instruction(const struct fn_table *table)
