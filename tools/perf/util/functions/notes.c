@@ -167,7 +167,7 @@ static void note_lengths(const char *side, const struct fn_table *table)
 		}
 		if (2 * mixed > all)
 			note(side,
-			     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are weak: let the events sample, or record with a shorter period",
+			     "windows have %.0f %s on average, more than most calls, and %.0f %% of them end in functions that they often leave, whose values are weak: let the events sample, or record with a shorter period",
 			     set->windows->values[0] / set->windows->number,
 			     strcmp(leader, "cpu-clock") && strcmp(leader, "task-clock") ?
 			     leader : "ns", 100 * mixed / all);
