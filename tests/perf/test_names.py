@@ -261,6 +261,14 @@ class Caches(unittest.TestCase):
                     self.assertAlmostEqual(values[G][title], 75)
 
 
+class UnitMasks(unittest.TestCase):
+    def test_are_no_modifiers(self):
+        """Names as libpfm has them: what stands behind the last colon may say what is counted."""
+        masks = ("br_inst_exec:taken", RAW, 0x4188), ("br_inst_exec:any:u", RAW, 0x7F88)
+        found = titles(sampled("masks", INTEL, CYCLES, INSTRUCTIONS, *masks))
+        self.assertLessEqual({"%br_inst_exec:taken", "%br_inst_exec:any"}, set(found))
+
+
 class Inputs(unittest.TestCase):
     """Inputs of CPUs of several vendors."""
 

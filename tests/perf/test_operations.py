@@ -338,13 +338,14 @@ class Memory(unittest.TestCase):
     LOADS = (L1, TLB_HIT, 5), (L2, TLB_HIT, 15), (RAM, TLB_MISS, 310)
 
     def test_sources(self):
-        for pmu, name, config, latency in (
-            ("cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, {"LAT": 110, "%I": None}),
-            ("ibs_op", "ibs_op//", 1 << 19, {"MLAT": 162.5, "%I": 100}),
+        for cpu, pmu, name, config, latency in (
+            ("GenuineIntel,6,85,4", "cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, {"LAT": 110, "%I": None}),
+            ("GenuineIntel,6,151,2", "cpu_atom", "slow:ldlat=64:pinned", 0x5D0, {"LAT": 110, "%I": None}),
+            (ZEN["zen4"][0], "ibs_op", "ibs_op//", 1 << 19, {"MLAT": 162.5, "%I": 100}),
         ):
             kinds = KINDS | pw.DATA_SRC | pw.WEIGHT
             event = pw.Event(name, PMU, config, [9], PERIOD, sample_type=kinds)
-            recording = Recording([[event]], arch="x86_64", pmus=((PMU, pmu),))
+            recording = Recording([[event]], cpuid=cpu, arch="x86_64", pmus=((PMU, pmu),))
             for level, tlb, cycles in self.LOADS * 100:
                 source = 2 | (level | self.HIT) << 5 | tlb << 26
                 recording.sample(0x1000, PERIOD, memory=(cycles, source))

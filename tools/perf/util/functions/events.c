@@ -18,6 +18,8 @@
 #include "functions.h"
 
 #define HEX	"0123456789abcdef"
+/* Letters behind the colon of an event, as perf record has them. */
+#define MODIFIERS	"ukhpPGHSDIWebRX"
 
 /* Parts of an Arm CPU's identification (MIDR) that its tables do not depend on. */
 #define MIDR_VARIANT_REVISION	0xf0000fULL
@@ -86,13 +88,8 @@ static void cut_modifiers(char *name)
 {
 	char *colon = strrchr(name, ':');
 
-	if (!colon || !colon[1])
-		return;
-	for (char *c = colon + 1; *c; c++) {
-		if (!isalpha(*c))
-			return;
-	}
-	*colon = '\0';
+	if (colon && colon[1] && !colon[1 + strspn(colon + 1, MODIFIERS)])
+		*colon = '\0';
 }
 
 /* Returns true if terms say which event of a PMU is counted, which may have one event only. */

@@ -83,6 +83,10 @@ enum { OP_CTL, OP_RIP, OP_DATA, OP_DATA2, OP_DATA3, NR_REGISTERS };
 #define DATA3_L2_MISS	BIT_ULL(20)
 #define DATA3_PREFETCH	BIT_ULL(21)
 
+/* Intel: MEM_TRANS_RETIRED.LOAD_LATENCY, and MEM_UOPS_RETIRED.LOAD_LATENCY of small cores. */
+#define LOAD_LATENCY		0x1cd
+#define ATOM_LOAD_LATENCY	0x5d0
+
 enum kind { NONE, SPE, IBS, LOADS };
 
 /* The operation at hand. */
@@ -138,11 +142,13 @@ static bool is_of_spe(struct evsel *evsel)
 static enum kind kind_of(struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
+	const u16 number = attr->config;
 
 	if (is_of_spe(evsel))
 		return SPE;
 	if (attr->sample_type & PERF_SAMPLE_DATA_SRC && attr->sample_period &&
-	    strstr(evsel__name(evsel), "mem-loads") && !strstr(evsel__name(evsel), "-aux"))
+	    (number == LOAD_LATENCY || number == ATOM_LOAD_LATENCY) &&
+	    fn_cpu__vendor(evsel__env(evsel)->cpuid) == FN_VENDOR_INTEL)
 		return LOADS;
 	return strstarts(fn_evsel__pmu(evsel), "ibs_op") && attr->sample_period ? IBS : NONE;
 }
