@@ -139,3 +139,19 @@ class Programs(unittest.TestCase):
         must("strip", program)
         rows = table("-i", self.record(program), "--limit", 1)["functions"]
         self.assertTrue(rows[0]["symbol"].startswith(f"{leaf:#x}-"), rows[0]["symbol"])
+
+    def test_addresses(self):
+        """Code without a name, and functions of one name, have the addresses that nm prints."""
+        text = "".join(LOOP.replace("NAME", name) for name in "fg").replace("N;", "40000000;")
+        text += "int main(void) { long y = 1; for (int i = 0; i < 4; i++)"
+        text += " y += f(y) + g(y); return y == 42; }"
+        options = "-static", "-no-pie", "-fno-asynchronous-unwind-tables", "-Wl,--build-id=none"
+        program = self.program("placed", text, "gcc", *options)
+        must("objcopy", "--redefine-sym", "g=f", program)
+        symbols = [line.split() for line in must("nm", "-S", program).splitlines()]
+        twins = {int(at, 16): int(size, 16) for at, size, *_, name in symbols if name == "f"}
+        found = set(values(self.record(program), "%CLK", "-S", "f"))
+        self.assertEqual(found, set(twins))
+        must("strip", program)
+        for address in values(self.record(program), "%CLK", "--percent-limit", 5):
+            self.assertTrue(any(at <= address < at + twins[at] for at in twins), hex(address))

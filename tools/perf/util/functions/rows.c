@@ -277,10 +277,17 @@ static struct fn_row *jit_row(struct fn_rows *rows, struct dso *dso, const struc
 	return find_named(rows, FN_BY_SYMBOL, rows->identity.buf, name, FN_JIT, NULL);
 }
 
+/* Returns an address of the linker, as nm and objdump print it. */
+static u64 linker_address(const struct dso *dso, u64 address)
+{
+	return dso__kernel(dso) ? address : address + dso__text_offset(dso);
+}
+
 struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al, u64 ip)
 {
 	struct fn_row **row;
 	struct dso *dso;
+	u64 address;
 
 	if (!al->map)
 		return unmapped_row(rows, ip);
@@ -295,11 +302,11 @@ struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al,
 			return NULL;
 	}
 	row = place_of(al->sym);
+	address = linker_address(dso, al->sym->start);
 	if (!*row && fn_dso__is_jit(dso))
 		*row = jit_row(rows, dso, al->sym);
 	else if (!*row)
-		*row = fn_table__new_row(rows->table, al->sym->name, dso_path(dso),
-					 &al->sym->start);
+		*row = fn_table__new_row(rows->table, al->sym->name, dso_path(dso), &address);
 	return *row;
 }
 
@@ -440,7 +447,8 @@ static int add_frame(struct fn_rows *rows, const struct map *map, const struct s
 	else
 		err = strbuf_addf(&rows->identity, "%p %llx %s;", dso,
 				  (unsigned long long)(sym ? sym->start : address), symbol);
-	return err < 0 ? err : add_name(rows, symbol, is_inlined ? INLINED : "", address,
+	return err < 0 ? err : add_name(rows, symbol, is_inlined ? INLINED : "",
+					dso ? linker_address(dso, address) : address,
 					dso ? dso__short_name(dso) : "unknown",
 					/*has_frames=*/false);
 }
@@ -455,11 +463,13 @@ static void begin_frames(struct fn_rows *rows)
 static struct fn_row *frames_row(struct fn_rows *rows, enum fn_key kind, struct addr_location *al,
 				 u64 ip)
 {
-	u64 address = !al->map ? ip : al->sym ? al->sym->start : al->addr;
-	bool is_jit = al->map && fn_dso__is_jit(map__dso(al->map));
+	struct dso *dso = al->map ? map__dso(al->map) : NULL;
+	u64 address = ip;
 
+	if (dso)
+		address = linker_address(dso, al->sym ? al->sym->start : al->addr);
 	return find_named(rows, kind, rows->identity.buf, rows->name.buf,
-			  al->map ? dso_path(map__dso(al->map)) : "", is_jit ? NULL : &address);
+			  dso ? dso_path(dso) : "", dso && fn_dso__is_jit(dso) ? NULL : &address);
 }
 
 /* Returns NULL without debug information. */
