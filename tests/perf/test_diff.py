@@ -220,6 +220,8 @@ class Functions(unittest.TestCase):
             "copy.constprop.#": "copy",
             "static.lto_priv.#.part.#": "static",
             "clang.__uniq.#.cold.#": "clang",
+            "A::f(int) [clone .isra.#] [clone .cold]": "A::f(int) [clone .cold]",
+            "B::g() [clone .llvm.HASH]": "B::g()",
         }
         builds = ("0123456789abcdef", "kK7mfDs1mzF", "0"), ("fedcba9876543210", "fVMOyTq6an", "14")
         same = "main.func1", "A::operator[](int)", "half::h1", "Csab_3x", "a.llvm.x", "b.cold"

@@ -113,8 +113,8 @@ static const struct change *change_of(const struct comparison *comparison,
  * What changes in a name with each build says nothing of a function: what LLVM and GCC add to
  * copies and parts of one, and the hashes of Rust, in its old and new names, mangled or not.
  */
-#define CHANGES	"(\\.llvm\\.[0-9A-Fa-f]+|"						\
-		"\\.(lto_priv|__uniq|constprop|isra|part|cold)\\.[0-9]+|"		\
+#define SUFFIX	"\\.(llvm\\.[0-9A-Fa-f]+|(lto_priv|__uniq|constprop|isra|part|cold)\\.[0-9]+)"
+#define CHANGES	"( \\[clone " SUFFIX "\\]|" SUFFIX "|"					\
 		"::h[0-9a-f]{16}|17h[0-9a-f]{16}|\\[[0-9a-f]{16}\\])([^0-9a-z]|$)"
 #define RUST_CHANGES	"(Cs[0-9A-Za-z]+_)"
 
