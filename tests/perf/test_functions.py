@@ -283,6 +283,7 @@ class Report(unittest.TestCase):
             ("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x"),
             ("cannot read --time abc: write START,STOP", self.one, "--time", "abc"),
             ("nonexist: No such file or directory: name", self.one, "--kallsyms", "nonexist"),
+            ("--symfs none: No such file or directory: name", self.one, "--symfs", "none"),
             ("-x 5: values may contain it", self.one, "-x", "5"),
             ("-j and -x choose the form of the output", self.one, "-j", "-x", ","),
             ("leave out other inputs, --tui", self.one, "--tui", "--interval", "1"),
@@ -335,3 +336,12 @@ class Record(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(message, done.stdout)
                 self.assertEqual(len(done.stdout.splitlines()), 1)
+
+    def test_kernel(self):
+        """It counts, too, with a PMU or without."""
+        words = "-v", "--kernel", "-o", DATA / "kernel.data", "true"
+        done = run(PERF, "functions", "record", *words)
+        if "no right to record" in done.stdout:
+            self.skipTest("no right to record the kernel here: see kernel.perf_event_paranoid")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^perf record -T .*}:HS?\b")

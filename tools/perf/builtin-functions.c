@@ -155,6 +155,8 @@ static bool refuse_options(struct fn_report *report)
 	else if (is_in_values(report->separator))
 		fn_err("-x %s: values may contain it: take another separator, such as , or \\t",
 		       report->separator);
+	else if (*symbol_conf.symfs && access(symbol_conf.symfs, X_OK))
+		fn_err("--symfs %s: %m: name a folder with the recorded files", symbol_conf.symfs);
 	else if (is_unreadable(symbol_conf.vmlinux_name))
 		fn_err("--vmlinux %s: %m: name a file with symbols of the kernel",
 		       symbol_conf.vmlinux_name);

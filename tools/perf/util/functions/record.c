@@ -401,7 +401,6 @@ static int choose_sampling(struct sampling *sampling, const struct parsed *parse
 		}
 		fn_warn("this machine has no PMU, like many virtual machines: recording the clock and page faults (CPI and misses can be had on real hardware, or in the machine of make demo)");
 		sampling->leader = "cpu-clock";
-		sampling->modifiers = parsed->kernel ? "" : "u";
 		sampling->has_pmu = false;
 		sampling->has_windows = false;
 		sampling->is_precise = false;
