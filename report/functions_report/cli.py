@@ -87,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of all options."""
     result = argparse.ArgumentParser(
         prog="functions-report",
+        usage="%(prog)s [OPTION]... [INPUT]...",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Makes a page, a picture or a table of per-function metrics from recordings, "

@@ -27,7 +27,7 @@ LARGEST = 2**63 - 1
 def check(path: Path) -> None:
     """Raises ReportError if a profile cannot be written there."""
     load_format()
-    if is_stdout(path) and sys.stdout.isatty():
+    if is_stdout(path) and sys.stdout and sys.stdout.isatty():
         raise ReportError("--pprof -: a profile is not for a terminal: name a file or use a pipe")
 
 

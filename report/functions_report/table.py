@@ -261,6 +261,8 @@ def write_stdout(content: bytes) -> None:
 
     Raises ReportError, and BrokenPipeError if nobody reads.
     """
+    if not sys.stdout:
+        raise ReportError("cannot write the table: stdout is closed: send the output elsewhere")
     if sys.stdout.isatty():
         content = printable(content.decode("utf-8", "surrogateescape")).encode()
     try:

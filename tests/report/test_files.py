@@ -70,6 +70,19 @@ class Files(unittest.TestCase):
         both = self.shell('"$0" <(cat "$1") <(cat "$1")', self.sums)
         self.assertEqual(both, self.shell('"$0" "$1" "$1"', self.sums))
 
+    def test_closed_output(self):
+        """A line says so. Files are written."""
+        for option in "", "--html -", "--pprof -", "--html closed.html":
+            words = "sh", "-c", f'exec "$0" {option} "$1" >&-', REPORT, self.sums
+            done = run(*words, stderr=subprocess.PIPE, cwd=self.dir)
+            said = [line for line in done.stderr.splitlines() if line.startswith("functions-")]
+            if option.endswith("closed.html"):
+                self.assertEqual((said, done.returncode), ([], 0))
+                continue
+            reason = "cannot write the table: stdout is closed: send the output elsewhere"
+            self.assertEqual((said, done.returncode), ([f"functions-report: {reason}"], 1))
+            self.assertNotIn("Traceback", done.stderr)
+
     def test_output_that_is_an_input(self):
         """No recording is replaced. Sums may be added to a sums file, and nothing else."""
         (self.dir / "link.svg").symlink_to(self.data)
