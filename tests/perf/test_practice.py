@@ -115,8 +115,11 @@ class Programs(unittest.TestCase):
         path = self.record(self.program("short", text, "gcc"))
         found = {row["symbol"] for row in table("-i", path, "--percent-limit", 5)["functions"]}
         self.assertEqual(found, set("fghx"))
-        (row,) = table("-i", path, "-S", "f")["functions"]
-        self.assertEqual(row["symbol"], "f")
+        names = DATA / "names"
+        names.write_text("f\n", encoding="utf-8")
+        for words in "f", f"file://{names}":
+            (row,) = table("-i", path, "-S", words)["functions"]
+            self.assertEqual(row["symbol"], "f")
 
     @unittest.skipUnless(shutil.which("clang") and shutil.which("ld.lld"), "no clang, or no lld")
     def test_segments_that_lie_apart(self):
