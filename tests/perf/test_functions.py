@@ -270,6 +270,10 @@ class Report(unittest.TestCase):
             {row[0][0] for row in other}, {name.replace("one.s:", "uno.s:") for name in short}
         )
 
+    def test_browser_without_terminal(self):
+        """There is nothing to browse: the table is printed."""
+        self.assertEqual(self.report(self.one, "--tui"), self.report(self.one))
+
     def test_bad_input(self):
         sums, bad = DATA / "one.sums", DATA / "bad.sums"
         self.report(self.one, "--sums", sums)

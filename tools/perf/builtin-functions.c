@@ -217,7 +217,7 @@ static int prepare(struct fn_report *report)
 	}
 	/* The browser shows one table of functions and no other output. */
 	if (report->tui && !report->json && !report->separator && !report->sums && !report->diff &&
-	    !report->interval)
+	    !report->interval && isatty(STDOUT_FILENO))
 		report->browse = browse;
 	if (report->browse && verbose <= 0)
 		fn_report__hold_messages(report);
