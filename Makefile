@@ -30,8 +30,6 @@ CHECK_ARCHES := $(if $(T),,arm64 emulator)
 ALL_ARCHES := $(if $(T),,arm64 x86_64 riscv64 ppc64le emulator)
 # experiments with the core model
 MODELLED := cost resonance layout truth branches operations skid pictures
-# experiments with programs of Debian
-WITH_PROGRAMS := branches truth operations skid
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # these are for the guest's shell: make does not expand them
@@ -206,7 +204,7 @@ series: $(B)/linux.built ## write the mails of the series, for the newest base: 
 
 .PHONY: bench
 bench: ## run the experiments: tables, and build/BASE/bench/results.json
-bench: $(if $(filter $(WITH_PROGRAMS),$(or $(BENCH),$(WITH_PROGRAMS))),$(B)/root/arm64-programs.cpio)
+bench: $(if $(filter branches truth operations skid,$(BENCH)),$(B)/root/arm64-programs.cpio)
 bench: install-bench $(B)/perf/.built $(call MACHINE,$(BENCH_ARCHES))
 	@bench/run.py $(BENCH)
 
