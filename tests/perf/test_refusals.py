@@ -64,6 +64,20 @@ class Output(Case):
 class Options(Case):
     """Options that would change nothing are refused."""
 
+    def test_misspelt(self):
+        """A line names the nearest option, also in other commands of perf."""
+        for name, *words in (
+            ("sort", "functions", "report", "--sotr", "CPI"),
+            ("window", "functions", "record", "--widow=3", "true"),
+            ("percent-limit", "report", "--percentlimit", "3"),
+        ):
+            done = run(PERF, *words, stderr=-1)
+            self.assertEqual((done.returncode, done.stdout), (129, ""))
+            self.assertRegex(done.stderr, rf"^[^\n]*: did you mean --{name}\?[^\n]*\n\Z")
+        done = run(PERF, "functions", "report", "--nothing-like-it", stderr=-1)
+        self.assertEqual(done.returncode, 129)
+        self.assertNotIn("did you mean", done.stderr)
+
     def test_values_of_sums(self):
         """Sums have no values, so nothing can be corrected, sorted or left out."""
         reason = (
