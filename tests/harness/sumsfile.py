@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 
-HEAD = "perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\npartial\t0\n"
+HEAD = "perf-function-sums 7\nby\tsymbol\t0\nlost\t0\nthrottled\t0\npartial\t0\n"
 Windows = Sequence[Sequence[float]]
 SAMPLED = "totals", "squares", "numbers"  # arrays by event, and those of BINS
-BINS = 5
+BINS = 4
 
 
 def values(windows: Windows, events: int) -> list[float]:

@@ -277,9 +277,9 @@ class Report(unittest.TestCase):
     def test_bad_input(self):
         sums, bad = DATA / "one.sums", DATA / "bad.sums"
         self.report(self.one, "--sums", sums)
-        for version in 5, 9:
-            bad.write_text(sums.read_text().replace("sums 6", f"sums {version}"))
-            self.assert_refused("older perf" if version < 6 else "newer perf", bad)
+        for version in 6, 9:
+            bad.write_text(sums.read_text().replace("sums 7", f"sums {version}"))
+            self.assert_refused("older perf" if version < 7 else "newer perf", bad)
         bad.write_text(sums.read_text().replace("branch-misses", "branch-loads"))
         self.assert_refused("bad.sums: cannot be added.*other events", self.one, bad)
         for reason, *options in (

@@ -533,11 +533,11 @@ static void widen(struct fn_value *value, double below, double above)
 
 /* The interval also holds what the samples that are not close to an entry say. */
 static const char *join_deep(const struct context *context, const struct fn_row *row,
-			     struct fn_value *value, struct pool own)
+			     struct fn_value *value, struct pool own, unsigned int nr_bins)
 {
 	const struct fn_column *column = context->column;
-	const double y = own.y - near(&context->own, row, /*is_per=*/false, FN_NR_BINS);
-	const double x = own.x - near(&context->own, row, /*is_per=*/true, FN_NR_BINS);
+	const double y = own.y - near(&context->own, row, /*is_per=*/false, nr_bins);
+	const double x = own.x - near(&context->own, row, /*is_per=*/true, nr_bins);
 	struct fn_pair pair = { .scale = column->scale, .per = x };
 	struct fn_value deep = *value;
 
@@ -562,7 +562,7 @@ static const char *join_deep(const struct context *context, const struct fn_row 
  * belong to the function before. A function may have lost its part of such samples in all rows: the
  * part that it has of the instructions there, or of time, if samples of instructions are not late.
  * Windows tell how late samples are, and how often a function is left. Without windows, the samples
- * of time close to its entry do.
+ * of time close to its entry do, and more samples are close to an entry: they may be very late.
  *
  * Widens an interval by what skid may have moved. Returns the doubt, if nothing is left.
  */
@@ -571,25 +571,26 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 {
 	const struct fn_column *column = context->column;
 	const bool is_share = fn_column__is_share(column);
-	/* A constant delay moves every boundary of time alike, and both sides of a rate. */
-	const unsigned int nr_bins = fn_event__is_time(column->event) ? 1 : FN_NR_BINS;
 	const struct places *places = is_share ? &context->even : &context->own;
 	double late = fn_event__is_time(column->event) && !is_share ? LATE_OF_CPI : USUAL_LATE;
-	double all, part, exits, unit, left, moved;
+	double exits, all, part, unit, left, moved;
+	unsigned int nr_bins = FN_NR_BINS, nr_moved;
 	const char *doubt = NULL;
 	struct pool own, time;
 
 	if (!fn_value__has_interval(value) || !context->is_late || !context->time.nr)
 		return NULL;
 	time = pool_at(&context->time, row);
-	/* The part of the work close to entries in all functions. */
-	all = near(&context->work, NULL, /*is_per=*/false, FN_NR_BINS);
-	part = all > 0 ? near(&context->work, row, /*is_per=*/false, FN_NR_BINS) / all : 0;
 	/* Per cycle */
 	exits = fn_windows__exits(context->table, row, &late);
 	if (isnan(exits))
 		exits = time.y > 0 ?
-			near(&context->time, row, /*is_per=*/false, 4) / time.y / 10 : 0;
+			near(&context->time, row, /*is_per=*/false, 2) / time.y / 10 : 0;
+	else
+		nr_bins--;	/* @late has what is farther behind */
+	/* The part of the work close to entries in all functions. */
+	all = near(&context->work, NULL, /*is_per=*/false, nr_bins);
+	part = all > 0 ? near(&context->work, row, /*is_per=*/false, nr_bins) / all : 0;
 	own = pool_at(places, row);
 	unit = own.y > 0 ? value->value / own.y :
 			   column->scale / (is_share ? context->all.y : own.x);
@@ -602,10 +603,12 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	/* A mispredicted call, for one, is sampled in the callee. */
 	if (fn_event__is_branch(column->event))
 		moved = fmax(moved, exits * time.y * unit);
-	widen(value, hypot(moved, unit * near(places, row, /*is_per=*/false, nr_bins)),
-	      hypot(moved, unit * part * near(places, NULL, /*is_per=*/false, nr_bins)));
+	/* A constant delay moves every boundary of time alike, and both sides of a rate. */
+	nr_moved = fn_event__is_time(column->event) ? 1 : nr_bins;
+	widen(value, hypot(moved, unit * near(places, row, /*is_per=*/false, nr_moved)),
+	      hypot(moved, unit * part * near(places, NULL, /*is_per=*/false, nr_moved)));
 	if (!is_share && own.nr_sets && !context->is_apart && !context->link)
-		doubt = join_deep(context, row, value, own);
+		doubt = join_deep(context, row, value, own, nr_bins);
 	cap_percentage(column, value);
 	return doubt;
 }

@@ -117,8 +117,8 @@ struct fn_group {
  * one event: arrays by event of the totals, squares, numbers of observations, and the parts of the
  * totals that were sampled close to an entry or a return site: FN_NR_BINS of them.
  */
-#define FN_NR_BINS	5	/* 0, 1, 2, up to 4, and up to 8 instructions */
-#define FN_FAR		9	/* a distance in none of them */
+#define FN_NR_BINS	4	/* 0, up to 4, up to 8, and up to 12 instructions */
+#define FN_FAR		13	/* a distance in none of them */
 
 struct fn_sums {
 	double number;

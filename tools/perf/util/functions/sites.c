@@ -14,9 +14,7 @@
 #include "../symbol.h"
 #include "functions.h"
 
-/* Return sites that are farther back do not matter. */
-#define MOST_BACK	9
-/* Nor do the ends of longer loops. */
+/* The ends of longer loops do not matter. */
 #define MOST_AHEAD	64
 /* Of x86, whose code can only be read forwards, from the entry. */
 #define MOST_CODE	4096
@@ -127,7 +125,7 @@ unsigned int fn_site__distance(const struct addr_location *al, struct machine *m
 		distance = 0;
 	} else {
 		from_entry = min_t(u64, since / 4, FN_FAR);
-		back = 4 * min_t(u64, since / 4, MOST_BACK);
+		back = 4 * from_entry;
 	}
 	size = min(al->sym->end - al->addr + back, back + 4 * MOST_AHEAD);
 	if (size > MOST_CODE || dso__data(dso)->status == DSO_DATA_STATUS_ERROR)

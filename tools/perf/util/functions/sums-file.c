@@ -15,7 +15,7 @@
 #include "../debug.h"
 #include "functions.h"
 
-#define SUMS_VERSION	6
+#define SUMS_VERSION	7
 
 /* A sum of 2^64 products of two counts. Sums of these are finite, too. */
 #define MOST_SUM	1e60

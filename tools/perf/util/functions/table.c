@@ -321,7 +321,6 @@ int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_
 int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 			  unsigned int event, double count, unsigned int distance)
 {
-	static const u8 bins[FN_FAR] = { 0, 1, 2, 3, 3, 4, 4, 4, 4 };
 	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
 	double *value;
 
@@ -334,7 +333,7 @@ int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, stru
 	value[set->nr_events] += count * count;
 	value[2 * set->nr_events]++;
 	if (distance < FN_FAR)
-		value[(3 + bins[distance]) * set->nr_events] += count;
+		value[(3 + DIV_ROUND_UP(distance, 4)) * set->nr_events] += count;
 	return 0;
 }
 
