@@ -139,7 +139,8 @@ const char *fn_number(const struct fn_column *column, double value, bool sign,
 {
 	bool has_exponent = fabs(value) >= 1e16 && !column->is_count;
 
-	scnprintf(buf, FN_CELL_SIZE, has_exponent ? "%s%.*e" : "%s%.*f",
+	/* A cell has room for marks. */
+	scnprintf(buf, FN_CELL_SIZE - 2, has_exponent ? "%s%.*e" : "%s%.*f",
 		  sign && !signbit(value) ? "+" : "", column->digits, value);
 	return buf;
 }
@@ -147,14 +148,11 @@ const char *fn_number(const struct fn_column *column, double value, bool sign,
 const char *fn_view__cell(const struct fn_column *column, const struct fn_value *value,
 			  char buf[FN_CELL_SIZE])
 {
-	char number[FN_CELL_SIZE];
-
 	if (!fn_value__is_defined(value))
 		return memcpy(buf, "-", sizeof("-"));
-	scnprintf(buf, FN_CELL_SIZE, "%s%s%s", value->mark == FN_ROUGH ? "~" : "",
-		  fn_number(column, value->value, /*sign=*/false, number),
-		  value->mark == FN_WEAK ? "?" : "");
-	return buf;
+	*buf = '~';
+	fn_number(column, value->value, /*sign=*/false, buf + (value->mark == FN_ROUGH));
+	return value->mark == FN_WEAK ? strcat(buf, "?") : buf;
 }
 
 /* Formats as few digits as give the same number when they are read: mostly the first try. */

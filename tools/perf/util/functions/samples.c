@@ -109,7 +109,6 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 		return err;
 	own->periods += weight;
 	own->number++;
-	own->samples->windows->values[own->event] += weight;
 	if ((origin == sample->place.row && sample->place.is_filtered) || !origin)
 		return 0;
 	if (session->chains)
@@ -242,6 +241,8 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 		event->is_scarce |= is_scarce(own, nr_tasks);
 		event->is_stretched |= stretch >= 1.005;
 	}
+	/* Also those that a filter has left out. */
+	set->windows->values[place] = periods;
 	event->copies = nr_copies(evlist, event->name, NULL);
 	factor = counted / periods / nr_copies(evlist, event->name, set);
 	if (isfinite(factor) && factor > 0)
