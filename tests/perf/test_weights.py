@@ -317,7 +317,8 @@ class Groups(unittest.TestCase):
                 pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 1000, sample_type=KINDS)
                 for name in names
             ]
-            recording = Recording([events[at : at + 2] for at in range(0, len(events), 2)])
+            groups = [events[at : at + 2] for at in range(0, len(events), 2)]
+            recording = Recording(groups, cpuid="GenuineIntel,6,85,4", arch="x86_64")
             for event in 50 * events:
                 recording.writer.sample(event, recording.where(), F, 1000, [(event.ids[0], 0)])
             paths.insert(0, recording.write(DATA / f"inputs-{len(names)}.data"))
@@ -327,6 +328,9 @@ class Groups(unittest.TestCase):
             (row,) = flat(done.stdout)["functions"]
             self.assertEqual((row["metrics"]["CPI"], row["metrics"]["BM/KI"]), (1, None))
         self.assertEqual(metrics("BM/KI", paths[0]), {F: 1000})
+        apart = "tma_info_bad_spec_ipmispredict"
+        for inputs, value in (paths[:1], 1), (paths, None):
+            self.assertEqual(metrics(apart, "-M", apart, *inputs), {F: value})
 
 
 class Kinds(unittest.TestCase):

@@ -982,7 +982,7 @@ static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 			return true;
 		}
 		add_term(counted, set, place, 1);
-		return !set->source->is_joint;
+		return !set->source->is_joint && !table->is_partial;
 	}
 	return false;
 }
