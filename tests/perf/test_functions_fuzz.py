@@ -46,6 +46,9 @@ class Fuzzer(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout[-6000:])
         (runs,) = re.findall(r"^Done (\d+) runs", done.stdout, re.M)
         self.assertGreaterEqual(int(runs), RUNS)
+        # the command does not refuse all inputs at once
+        *_, covered = re.findall(r" cov: (\d+)", done.stdout)
+        self.assertGreater(int(covered), 1500)
 
 
 def damage(draw: random.Random, data: bytearray) -> None:
