@@ -159,7 +159,7 @@ test_metrics()
 {
 	n1_sums="${temp_dir}/n1.sums"
 	{
-		printf 'perf-function-sums 6\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n'
+		printf 'perf-function-sums 7\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n'
 		printf 'partial\t0\ncpu\t0x00000000413fd0c1\n'
 		printf 'set\twindows\t0\t0\t0\t0\tcycles\tinstructions\n'
 		printf 'group\t999700\t0\t300\t0\t0\t1\n'
