@@ -34,7 +34,8 @@ def sums(rows: Sequence[Row]) -> str:
     for *name, (number, *values) in rows:
         windows.append(line("row", *name, *[number] * 4, *values))
         periods = LONG * number, LONG**2 * number
-        samples.append(line("row", *name, number, number, 0, 0, *periods, number, *[0] * 5))
+        near = [0] * sumsfile.BINS
+        samples.append(line("row", *name, number, number, 0, 0, *periods, number, *near))
     return "".join(
         [
             sumsfile.HEAD,

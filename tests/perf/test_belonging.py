@@ -86,6 +86,7 @@ class Files(unittest.TestCase):
         elsewhere = DATA / "plain2.data"
         self.assertEqual(report(elsewhere, "--symfs", "/")[0], {"plain": 1})
         # a folder with the files of the other host
+        (DATA / "none").mkdir(exist_ok=True)
         self.assertEqual(report(elsewhere, "--symfs", DATA / "none")[0], {hex(at): 1})
 
     def test_map_of_a_process_elsewhere(self):

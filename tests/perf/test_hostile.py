@@ -284,7 +284,7 @@ class Numbers(Refused):
             ("1\nend", "1\t0\nend", damaged),
             ("\t1\nend", "\nend", damaged),
             ("row\tf", "row\tf\0", damaged),
-            (" 6\n", " 6and more\n", "it is not a sums file"),
+            (" 7\n", " 7and more\n", "it is not a sums file"),
         ):
             with self.subTest(new=new):
                 self.assertIn(old, good)

@@ -338,9 +338,10 @@ class Memory(unittest.TestCase):
     LOADS = (L1, TLB_HIT, 5), (L2, TLB_HIT, 15), (RAM, TLB_MISS, 310)
 
     def test_sources(self):
+        loads = {"LAT": 110, "%I": None}
         for cpu, pmu, name, config, latency in (
-            ("GenuineIntel,6,85,4", "cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, {"LAT": 110, "%I": None}),
-            ("GenuineIntel,6,151,2", "cpu_atom", "slow:ldlat=64:pinned", 0x5D0, {"LAT": 110, "%I": None}),
+            ("GenuineIntel,6,85,4", "cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, loads),
+            ("GenuineIntel,6,151,2", "cpu_atom", "slow:ldlat=64:pinned", 0x5D0, loads),
             (ZEN["zen4"][0], "ibs_op", "ibs_op//", 1 << 19, {"MLAT": 162.5, "%I": 100}),
         ):
             kinds = KINDS | pw.DATA_SRC | pw.WEIGHT
