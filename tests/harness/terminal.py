@@ -60,6 +60,9 @@ class Terminal:
         """Waits until a whole screen meets a condition. Raises AssertionError after a while."""
         end = time.monotonic() + PATIENCE
         while not (self.is_whole() and condition()):
+            # perf does not see a signal that comes between its drawing and its waiting for keys
+            if self.resized and self.resized == len(self.raw):
+                os.kill(self.pid, signal.SIGWINCH)
             if time.monotonic() > end or not self.read():
                 raise AssertionError(f"{reason} in:\n" + "\n".join(self.lines()))
 
