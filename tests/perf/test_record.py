@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 import unittest
+from pathlib import Path
 
 from tests.harness.env import CHECK, PERF, in_guest, must, run
 from tests.harness.tables import flat
@@ -386,6 +387,17 @@ class Ways(unittest.TestCase):
 
 class Here(unittest.TestCase):
     """On this machine."""
+
+    def test_directory(self):
+        """One that is no recording stays where it is."""
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / "own"
+            own.mkdir()
+            done = run(PERF, "functions", "record", "-o", own, "true", stderr=-1)
+            self.assertIn(f"{own} is a directory, and not of perf record", done.stderr)
+            self.assertTrue(done.returncode)
+            self.assertTrue(own.is_dir())
+            self.assertEqual(list(Path(folder).iterdir()), [own])
 
     def test_full_device(self):
         """perf record is silent if not even the header of the file can be written."""
