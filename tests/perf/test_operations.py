@@ -217,6 +217,16 @@ class Ibs(Operations):
         for row in table(self.record("zen3", config=0, beside=True)).values():
             self.assertEqual(row["CPI"]["doubt"], "cycles")
 
+    def test_throttled(self):
+        """Operations are missing then, and values that come from them are marked."""
+        event = pw.Event("ibs_op//", PMU, 1 << 19, [9], PERIOD, sample_type=KINDS | pw.DATA_SRC)
+        recording = Recording([[event]], cpuid=ZEN["zen4"][0], pmus=((PMU, "ibs_op"),))
+        for address in (0x1000, 0x2000) * 100:
+            recording.sample(address, PERIOD)
+        recording.writer.throttle(pw.THROTTLE, recording.where(), 9)
+        for row in table(recording.write(DATA / "throttled.data")).values():
+            self.assertEqual(row["%I"]["doubt"], "throttled")
+
 
 class Spe(Operations):
     """AUX data with the packets of the architecture."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
-from tests.harness.recording import LONG, WINDOW, Windows
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.tables import flat
 
 DATA = CHECK / "reading"
@@ -187,6 +187,27 @@ class Throttled(unittest.TestCase):
                     self.assertAlmostEqual(row["metrics"]["CM/KI"], 100)
                     self.assertEqual(row["windows"]["matched"], number)
                     self.assertIn("events were throttled 3 times", done.stderr)
+
+    def test_samplers(self):
+        """Since Linux 6.16 all of a group stand still, and their leader is named, whoever samples.
+
+        Other groups go on. Before, an event stood still alone, and was named itself.
+        """
+        kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
+        events = [
+            pw.Event(name, 0, config, [config + 1], LONG, sample_type=kinds)
+            for name, config in (("cycles", 0), ("instructions", 1), ("branch-misses", 5))
+        ]
+        for named, doubtful in (1, {"%CY", "%I"}), (2, {"%I"}), (6, {"%BM"}):
+            recording = Recording([events[:2], events[2:]])
+            for event in events * 100:
+                recording.writer.sample(event, recording.where(), F, LONG, [(event.ids[0], 0)])
+            recording.writer.throttle(pw.THROTTLE, recording.where(), named)
+            done = report(recording.write(DATA / "samplers.data"))
+            (row,) = flat(done.stdout)["functions"]
+            shares = {title: row["doubts"][title] for title in ("%CY", "%I", "%BM")}
+            expected = {title: "throttled" if title in doubtful else None for title in shares}
+            self.assertEqual(shares, expected, named)
 
 
 class Guests(unittest.TestCase):

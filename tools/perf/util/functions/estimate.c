@@ -469,7 +469,7 @@ static const char *mark_of(const struct fn_table *table, const struct fn_source 
 {
 	const struct fn_event marks = marks_of(table, source, event);
 
-	if (marks.is_throttled && !source->is_joint)
+	if (marks.is_throttled && source->is_even)
 		return "throttled";
 	return marks.is_stretched ? "turns" : marks.is_scarce ? "scarce" : NULL;
 }

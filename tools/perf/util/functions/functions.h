@@ -508,6 +508,7 @@ int fn_operations__add(struct fn_session *session, struct evsel *evsel);
 void fn_operations__delete(struct fn_operations *all);
 int fn_operations__end(struct fn_operations *all, struct fn_session *session);
 void fn_operations__mark(struct fn_operations *all, u64 nr_tasks);
+void fn_operations__throttle(struct fn_operations *own);	/* some are missing */
 void fn_operations__note(const struct fn_operations *all, const char *name);	/* what is amiss */
 /* How many operations an instruction has, of the whole table; NAN: unknown. */
 double fn_operations__per_instruction(const struct fn_table *table);

@@ -56,7 +56,7 @@ static bool has_rows_of_cpus(const struct fn_table *table)
 static void note_recording(const char *side, const struct fn_columns *columns)
 {
 	const bool uses_windows = uses(columns, &fn_windows);
-	const bool uses_samples = uses(columns, &fn_samples);
+	const bool uses_samples = uses(columns, &fn_samples) || uses(columns, &fn_operations);
 	const struct fn_table *table = columns->table;
 
 	if (table->nr_cpus > 1 && !has_rows_of_cpus(table))

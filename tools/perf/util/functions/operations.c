@@ -364,6 +364,12 @@ void fn_operations__mark(struct fn_operations *all, u64 nr_tasks)
 	}
 }
 
+void fn_operations__throttle(struct fn_operations *own)
+{
+	for (unsigned int i = 0; i < own->set->nr_events; i++)
+		own->set->events[i].is_throttled = true;
+}
+
 /* What a sample of memory says, without registers. */
 static u32 of_data_src(u64 val)
 {

@@ -452,6 +452,23 @@ static bool is_loss_outside(const struct fn_session *session, const struct perf_
 			      session->ranges && session->ranges->start;
 }
 
+/* Since Linux 6.16 all of a group stand still, and the leader is named, whichever event samples. */
+static void mark_throttled(struct evlist *evlist, const struct evsel *named)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		const struct fn_evsel *own = evsel->priv;
+
+		if (!own || (evsel != named && evsel__leader(evsel) != named))
+			continue;
+		if (own->samples)
+			own->samples->events[own->event].is_throttled = true;
+		if (own->operations)
+			fn_operations__throttle(own->operations);
+	}
+}
+
 static int process_throttle(const struct perf_tool *tool, union perf_event *event,
 			    struct perf_sample *sample, struct machine *machine __maybe_unused)
 {
@@ -461,9 +478,8 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 	const bool begins = event->header.type == PERF_RECORD_THROTTLE;
 
 	session->throttled += begins && !is_loss_outside(session, sample);
-	if (own && own->samples && begins)
-		own->samples->events[own->event].is_throttled = true;
-	/* Since Linux 6.16 the leader is named, whichever event samples. */
+	if (begins)
+		mark_throttled(session->session->evlist, evsel);
 	if (own && own->sampler && own->sampler != own && evsel__is_group_leader(evsel)) {
 		fn_streams__lose(session->streams);
 		return 0;
