@@ -204,6 +204,24 @@ class Ibs(Operations):
         done = run(PERF, "functions", "report", "--source", "operations", *words, stderr=-1)
         self.assertEqual(done.returncode, 255, done)
 
+    def test_windows_beside(self):
+        """Windows count an instruction for two operations, also in one thread of two."""
+        ibs = pw.Event("ibs_op//", PMU, 1 << 19, [9], PERIOD, sample_type=KINDS | pw.DATA_SRC)
+        cycles = pw.Event("cycles", 0, 0, [1], PERIOD)
+        recording = Recording(
+            [[ibs], [cycles, pw.Event("instructions", 0, 1, [2])]],
+            cpuid=ZEN["zen4"][0],
+            pmus=((PMU, "ibs_op"),),
+        )
+        for tid, number in (100, 300), (101, 100):
+            for _ in range(number):
+                recording.sample(0x1000, PERIOD, tid=tid, memory=(0, 2 | 0x82 << 5))  # of memory
+                recording.sample(0x1000, PERIOD, PERIOD // 2, group=1, tid=tid)
+        path = recording.write(DATA / "windows.data")
+        for options in (), ("--tid", "101"):
+            row = table(path, *options)["0x1000"]
+            self.assertAlmostEqual(row["CM/KI"]["value"] / 2000, 1, 1, options)
+
     def test_by_cycles(self):
         """Where cycles choose, values are marked, and a line says so."""
         path = self.record("zen3", config=0)

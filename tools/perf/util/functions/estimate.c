@@ -879,13 +879,16 @@ static double total_of(const struct fn_table *table, const struct fn_source *sou
 
 double fn_operations__per_instruction(const struct fn_table *table)
 {
-	const double operations = table->is_partial ? NAN :
-				  total_of(table, &fn_operations, FN_OPERATIONS);
+	double operations = total_of(table, &fn_operations, FN_OPERATIONS);
 	double instructions = total_of(table, &fn_samples, "instructions");
 
-	if (!(instructions > 0))
+	/* Windows have instructions only of what a filter has left. */
+	if (!(instructions > 0)) {
+		operations = fn_row__events(table, NULL, FN_OPERATIONS).value;
 		instructions = fn_row__events(table, NULL, "instructions").value;
-	return instructions > 0 && operations > 0 ? operations / instructions : NAN;
+	}
+	return !table->is_partial && instructions > 0 && operations > 0 ?
+	       operations / instructions : NAN;
 }
 
 /* Whether rates of operations are of all of them, of chosen ones, or of none (NULL). */
