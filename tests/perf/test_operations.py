@@ -222,6 +222,35 @@ class Ibs(Operations):
             row = table(path, *options)["0x1000"]
             self.assertAlmostEqual(row["CM/KI"]["value"] / 2000, 1, 1, options)
 
+    def test_modes(self):
+        """Operations of the kernel do not count if instructions do not. Those of user space alone
+        are not compared with instructions of the kernel.
+        """
+        user, kinds = pw.FLAG_EXCLUDE_KERNEL, KINDS | pw.DATA_SRC
+        for of_operations, of_instructions, title in (0, user, "KI"), (user, 0, "KO"), (0, 0, "KI"):
+            cycles, instructions = counters()
+            ibs = pw.Event("ibs_op//", PMU, 1 << 19, [9], PERIOD, sample_type=kinds)
+            ibs.flags = pw.FLAG_SAMPLE_ID_ALL | of_operations
+            instructions.flags = pw.FLAG_SAMPLE_ID_ALL | of_instructions
+            cycles.flags = pw.FLAG_SAMPLE_ID_ALL
+            recording = Recording(
+                [[ibs], [cycles], [instructions]],
+                cpuid=ZEN["zen4"][0],
+                pmus=((PMU, "ibs_op"),),
+            )
+            for _ in range(100):
+                for address, misc in (0x1000, pw.MISC_USER), (0xFFFFFFFF80001000, pw.MISC_KERNEL):
+                    for group, flags in enumerate((of_operations, 0, of_instructions)):
+                        if misc == pw.MISC_USER or not flags:
+                            memory = (0, 2 | 0x82 << 5)  # loads of memory
+                            recording.sample(address, PERIOD, group=group, misc=misc, memory=memory)
+            path = recording.write(DATA / "modes.data")
+            row = table(path)["0x1000"]
+            self.assertAlmostEqual(row[f"CM/{title}"]["value"], 1000, 3, (title, row))
+            self.assertEqual(row["CPI"]["value"], 1)
+            done = run(PERF, "functions", "report", path, stderr=-1)
+            self.assertEqual("of user space" in done.stderr, title == "KO")
+
     def test_by_cycles(self):
         """Where cycles choose, values are marked, and a line says so."""
         path = self.record("zen3", config=0)

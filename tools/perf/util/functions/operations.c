@@ -89,6 +89,9 @@ enum { OP_CTL, OP_RIP, OP_DATA, OP_DATA2, OP_DATA3, NR_REGISTERS };
 
 enum kind { NONE, SPE, IBS, LOADS };
 
+/* Modes of the CPU */
+enum { USER = BIT(0), KERNEL = BIT(1) };
+
 /* The operation at hand. */
 struct operation {
 	struct fn_row *row;	/* NULL: nobody wants to see it */
@@ -109,7 +112,7 @@ struct fn_operations {
 	double weight;			/* 0: the period of a sample */
 	bool is_decoded;		/* of AUX data at hand, which tell what has retired */
 	bool is_mixed;			/* those that have not retired are among them */
-	bool only_user;
+	u32 modes;			/* those of other modes do not count */
 	bool is_inherited;		/* each thread begins with a whole interval */
 	bool is_zen3;			/* erratum 1293 */
 	struct operation operation;
@@ -205,20 +208,46 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session)
 	return known;
 }
 
-/* Linux before 6.17 cannot count in user space alone. */
-static bool is_of_user(struct evlist *evlist, struct evsel *own)
+static u32 modes_of(const struct perf_event_attr *attr)
 {
-	struct evsel *evsel;
-	bool found = false;
+	return (attr->exclude_user ? 0 : USER) | (attr->exclude_kernel ? 0 : KERNEL);
+}
 
-	evlist__for_each_entry(evlist, evsel) {
-		if (evsel == own || evsel->core.attr.type == PERF_TYPE_SOFTWARE)
+static bool counts_instructions(struct fn_session *session, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	char *name = fn_event__name(attr, evsel__name(evsel),
+				    fn_env__pmu(evsel__env(evsel), attr->type), session->cpu);
+	const bool does = name && !strcmp(name, "instructions");
+
+	free(name);
+	return does;
+}
+
+/*
+ * Lets operations count in the modes of the counters of instructions, or else of all counters: IBS
+ * cannot leave out the kernel before Linux 6.17.
+ */
+static void match_modes(struct fn_operations *own, struct fn_session *session, struct evsel *evsel)
+{
+	const u32 modes = modes_of(&evsel->core.attr);
+	u32 instructions = 0, counted = 0;
+	struct evsel *other;
+
+	evlist__for_each_entry(session->session->evlist, other) {
+		const struct perf_event_attr *attr = &other->core.attr;
+
+		if (attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_TRACEPOINT ||
+		    fn_operations__are(other) || fn_evsel__is_of_aux(other))
 			continue;
-		found = true;
-		if (!evsel->core.attr.exclude_kernel)
-			return false;
+		counted |= modes_of(attr);
+		if (counts_instructions(session, other))
+			instructions |= modes_of(attr);
 	}
-	return found;
+	own->modes = (modes & (instructions ?: counted)) ?: modes;
+	if (instructions & ~modes && !own->lacks)
+		own->lacks = modes == USER ? "of user space, unlike instructions," :
+					     "of the kernel, unlike instructions,";
 }
 
 static u32 begin_ibs(struct fn_operations *own, struct fn_session *session, struct evsel *evsel)
@@ -228,7 +257,6 @@ static u32 begin_ibs(struct fn_operations *own, struct fn_session *session, stru
 	unsigned int family, model;
 
 	own->is_inherited = evsel->core.attr.inherit;
-	own->only_user = is_of_user(session->session->evlist, evsel);
 	own->is_zen3 = cpu && sscanf(cpu, "AuthenticAMD,%u,%u", &family, &model) == 2 &&
 		       family == 0x19 && model < 0x10;
 	if (type & PERF_SAMPLE_RAW)
@@ -306,6 +334,7 @@ int fn_operations__add(struct fn_session *session, struct evsel *evsel)
 		known = BIT(OPERATION) | OF_MEMORY | BIT(LOAD) |
 			(attr->sample_type & PERF_SAMPLE_WEIGHT_TYPE ? BIT(LATENCY) : 0);
 	}
+	match_modes(own, session, evsel);
 	if (!known)
 		return fn_evsel__refuse(evsel,
 					"has no operation that its filter leaves: the file is damaged, record again");
@@ -514,9 +543,10 @@ static int take_part(struct fn_operations *own, struct fn_session *session,
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
 	struct fn_operations *own = sample->own->operations;
+	const bool is_of_kernel = sample->sample->cpumode == PERF_RECORD_MISC_KERNEL;
 
 	if (sample->is_outside || sample->place.is_nowhere ||
-	    (own->only_user && sample->sample->cpumode == PERF_RECORD_MISC_KERNEL))
+	    !(own->modes & (is_of_kernel ? KERNEL : USER)))
 		return 0;
 	if (sample->place.is_filtered)
 		sample->place.row = NULL;
