@@ -29,6 +29,7 @@ ZEN = {
     "zen3": ("AuthenticAMD,25,1,1", 0x7FF & ~(1 << 11), (2, 3, 4)),
     "zen4": ("AuthenticAMD,25,97,2", 0xFFF, (1, 2, 3, 5, 6, 8, 12)),
 }
+INTEL = "GenuineIntel,6,85,4"
 FILTERED = "only operations that"
 
 
@@ -397,7 +398,7 @@ class Memory(unittest.TestCase):
     def test_sources(self):
         loads = {"LAT": 110, "%I": None}
         for cpu, pmu, name, config, latency in (
-            ("GenuineIntel,6,85,4", "cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, loads),
+            (INTEL, "cpu", "cpu/mem-loads,ldlat=30/P", 0x1CD, loads),
             ("GenuineIntel,6,151,2", "cpu_atom", "slow:ldlat=64:pinned", 0x5D0, loads),
             (ZEN["zen4"][0], "ibs_op", "ibs_op//", 1 << 19, {"MLAT": 162.5, "%I": 100}),
         ):
@@ -415,3 +416,26 @@ class Memory(unittest.TestCase):
                 self.assertEqual(
                     found["value"] and round(found["value"], 3), value and round(value, 3)
                 )
+
+    def test_levels(self):
+        """Sources as Linux' tables for Intel's CPUs and IBS have them: many have a number alone."""
+        load, store, hit, miss, l3, remote = 2, 4, 2, 4, 0x40, 1 << 37
+        for name, pmu, operation, level, number, *true in (
+            ("L0", "cpu", load, hit, 7, 0, 0),
+            ("L2 miss buffer", "cpu", load, hit, 5, 1, 0),
+            ("L3", "cpu", load, hit | l3, 3, 1, 0),
+            ("unknown miss of L3", "cpu", load, miss, 3, 1, 1),
+            ("cache of another CPU", "cpu", load | remote, hit, 11, 1, 1),
+            ("L4", "cpu", load, hit, 4, 1, 1),
+            ("memory-side cache", "cpu", load, hit, 6, 1, 1),
+            ("uncached", "cpu", load, hit, 8, 0, 0),
+            ("CXL", "ibs_op", load, 0, 9, 1, 1),
+            ("miss of L2", "ibs_op", store, 1, 15, 1, 0),
+        ):
+            cpu, config = (ZEN["zen4"][0], 1 << 19) if pmu == "ibs_op" else (INTEL, 0x1CD)
+            event = pw.Event(pmu, PMU, config, [9], PERIOD, sample_type=KINDS | pw.DATA_SRC)
+            recording = Recording([[event]], cpuid=cpu, arch="x86_64", pmus=((PMU, pmu),))
+            recording.sample(0x1000, PERIOD, memory=(0, operation | level << 5 | number << 33))
+            row = table(recording.write(DATA / "level.data"))["0x1000"]
+            found = [row[title]["value"] / 1000 for title in ("CM/KO", "LLM/KO")]
+            self.assertEqual(found, true, name)

@@ -89,6 +89,13 @@ enum { OP_CTL, OP_RIP, OP_DATA, OP_DATA2, OP_DATA3, NR_REGISTERS };
 
 enum kind { NONE, SPE, IBS, LOADS };
 
+/* Levels of memory: hits of the first cache, which Linux 6.12 does not call L0, and no caches. */
+#define NUMBERS_OF_HITS		(BIT(PERF_MEM_LVLNUM_L1) | BIT(7) | BIT(PERF_MEM_LVLNUM_UNC) | \
+				 BIT(PERF_MEM_LVLNUM_IO))
+#define NUMBERS_BEYOND_L3	(BIT(PERF_MEM_LVLNUM_L4) | BIT(PERF_MEM_LVLNUM_MSC) | \
+				 BIT(PERF_MEM_LVLNUM_CXL) | BIT(PERF_MEM_LVLNUM_RAM) | \
+				 BIT(PERF_MEM_LVLNUM_PMEM))
+
 /* Modes of the CPU */
 enum { USER = BIT(0), KERNEL = BIT(1) };
 
@@ -403,12 +410,15 @@ void fn_operations__throttle(struct fn_operations *own)
 static u32 of_data_src(u64 val)
 {
 	const union perf_mem_data_src src = { .val = val };
-	const u64 level = src.mem_lvl & PERF_MEM_LVL_NA ? 0 : src.mem_lvl;
+	const u64 level = src.mem_lvl;
 	const u64 beyond = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2 |
 			   PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2;
-	const bool is_memory = src.mem_lvl_num == PERF_MEM_LVLNUM_RAM ||
-			       src.mem_lvl_num == PERF_MEM_LVLNUM_PMEM ||
-			       src.mem_lvl_num == PERF_MEM_LVLNUM_CXL;
+	/* Newer levels have numbers alone. */
+	const u32 number = BIT(src.mem_lvl_num);
+	const bool is_beyond_l3 = number & NUMBERS_BEYOND_L3 ||
+				  (number & BIT(PERF_MEM_LVLNUM_ANY_CACHE) && src.mem_remote);
+	const bool is_l3 = level & PERF_MEM_LVL_L3 ||
+			   (number & BIT(PERF_MEM_LVLNUM_L3) && !(level & beyond));
 	const bool is_load = src.mem_op & PERF_MEM_OP_LOAD;
 	u32 events = BIT(CACHE);
 
@@ -418,15 +428,14 @@ static u32 of_data_src(u64 val)
 		events |= BIT(TLB_MISS);
 	if (is_load)
 		events |= BIT(LOAD) | BIT(LATENCY);
-	if (level & (PERF_MEM_LVL_UNC | PERF_MEM_LVL_IO) || (!level && !is_memory) ||
-	    (level & PERF_MEM_LVL_L1 && !(level & PERF_MEM_LVL_MISS)))
+	if (level & (PERF_MEM_LVL_UNC | PERF_MEM_LVL_IO) || !(level | src.mem_lvl_num) ||
+	    ((level & PERF_MEM_LVL_L1 || number & NUMBERS_OF_HITS) && !(level & PERF_MEM_LVL_MISS)))
 		return events;
 	events |= BIT(CACHE_MISS);
-	if (is_load && (is_memory || level & (PERF_MEM_LVL_L3 | beyond)))
+	if (is_load && (is_beyond_l3 || is_l3 || level & beyond))
 		events |= BIT(LAST);
 	/* Zen 2 and 3 do not tell their own cache from that of the next cores: L3 and REM_CCE1. */
-	if (is_load && (is_memory || (level & PERF_MEM_LVL_L3 ? level & PERF_MEM_LVL_MISS :
-								level & beyond)))
+	if (is_load && (is_beyond_l3 || (is_l3 ? level & PERF_MEM_LVL_MISS : level & beyond)))
 		events |= BIT(LAST_MISS);
 	return events;
 }
