@@ -67,6 +67,8 @@ class Event:
     branch_sample_type: int = 0
     sample_regs_user: int = 0
     sample_max_stack: int = 0
+    config1: int = 0
+    config3: int = 0
     size: int = ATTR_SIZE
 
     @property
@@ -76,7 +78,7 @@ class Event:
     def attr(self) -> bytes:
         """Its perf_event_attr."""
         begin = struct.pack(
-            "<IIQQQQQ24xQQ",
+            "<IIQQQQQ8xQ8xQQ",
             self.type,
             ATTR_SIZE,
             self.config,
@@ -84,10 +86,12 @@ class Event:
             self.sample_type,
             self.read_format,
             self.flags,
+            self.config1,
             self.branch_sample_type,
             self.sample_regs_user,
         )
         begin += bytes(108 - len(begin)) + struct.pack("<H", self.sample_max_stack)
+        begin += bytes(128 - len(begin)) + struct.pack("<Q", self.config3)
         end = struct.pack(
             "<QII",
             self.alternative_sample_period,

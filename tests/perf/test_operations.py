@@ -265,6 +265,18 @@ class Ibs(Operations):
         for row in table(self.record("zen3", config=0, beside=True)).values():
             self.assertEqual(row["CPI"]["doubt"], "cycles")
 
+    def test_filters(self):
+        """What IBS has left out is no part of the rates."""
+        for config, config1 in (1 << 16, 0), (0, 128), (0, 1 << 12):  # l3missonly, ldlat, loads
+            event = pw.Event("ibs_op//", PMU, 1 << 19 | config, [9], PERIOD, sample_type=KINDS)
+            event.config1 = config1
+            recording = Recording([[event]], cpuid=ZEN["zen4"][0], pmus=((PMU, "ibs_op"),))
+            recording.sample(0x1000, PERIOD)
+            path = recording.write(DATA / "chosen.data")
+            done = run(PERF, "functions", "report", path, stderr=-1)
+            self.assertIn(FILTERED + " IBS' filters left", done.stderr)
+            self.assertNotIn("%I", table(path)["0x1000"])
+
     def test_throttled(self):
         """Operations are missing then, and values that come from them are marked."""
         event = pw.Event("ibs_op//", PMU, 1 << 19, [9], PERIOD, sample_type=KINDS | pw.DATA_SRC)
@@ -319,6 +331,7 @@ class Spe(Operations):
 
     def record(self, name: str, config: int = 1 << 16, **more: float) -> Path:
         event = pw.Event("arm_spe_0/jitter=1/u", PMU, config, [9], 4096, sample_type=KINDS)
+        event.config3 = more.get("config3", 0)
         recording = Recording(
             [[event], *([one] for one in counters())],
             cpuid="0x00000000410fd490",
@@ -369,12 +382,14 @@ class Spe(Operations):
 
     def test_filters(self):
         """If only some operations were recorded, nothing is said of the others."""
-        path = self.record("filters", self.FILTER)
-        done = run(PERF, "functions", "report", "-j", "-i", path, stderr=subprocess.PIPE)
-        self.assertIn(FILTERED, done.stderr)
-        for row in json.loads(done.stdout)["functions"]:
-            self.assertNotIn("%I", row["metrics"])
-            self.assertIn("CM/KO", row["metrics"])
+        # loads; floating point (Linux 6.19); those that do not miss L1D
+        for config, inverse in (self.FILTER, 0), (1 << 36, 0), (0, 1 << 3):
+            path = self.record("filters", config, config3=inverse)
+            done = run(PERF, "functions", "report", "-j", "-i", path, stderr=subprocess.PIPE)
+            self.assertIn(FILTERED, done.stderr)
+            for row in json.loads(done.stdout)["functions"]:
+                self.assertNotIn("%I", row["metrics"])
+                self.assertIn("CM/KO", row["metrics"])
 
     def test_sums(self):
         """Sums hold operations; comparisons and several inputs add them up."""
@@ -404,11 +419,15 @@ class Memory(unittest.TestCase):
         ):
             kinds = KINDS | pw.DATA_SRC | pw.WEIGHT
             event = pw.Event(name, PMU, config, [9], PERIOD, sample_type=kinds)
+            event.config1 = least = int((re.findall("ldlat=(\\d+)", name) or [0])[0])
             recording = Recording([[event]], cpuid=cpu, arch="x86_64", pmus=((PMU, pmu),))
             for level, tlb, cycles in self.LOADS * 100:
                 source = 2 | (level | self.HIT) << 5 | tlb << 26
                 recording.sample(0x1000, PERIOD, memory=(cycles, source))
-            values = table(recording.write(DATA / f"{pmu}.data"))["0x1000"]
+            path = recording.write(DATA / f"{pmu}.data")
+            done = run(PERF, "functions", "report", path, stderr=-1)
+            self.assertEqual(f"that load for more than {least} cycles" in done.stderr, least > 0)
+            values = table(path)["0x1000"]
             third = 1000 / 3
             true = {"CM/KO": 2 * third, "TM/KO": third, "LLM/KO": third} | latency
             for title, value in true.items():

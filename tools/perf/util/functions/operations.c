@@ -60,6 +60,7 @@ static const struct {
 #define SPE_JITTER	BIT_ULL(16)
 #define SPE_FILTERS	GENMASK_ULL(34, 32)
 #define SPE_BRANCHES	BIT_ULL(32)
+#define SPE_ALL_FILTERS	GENMASK_ULL(63, 32)	/* of newer kernels, too */
 #define SPE_RETIRED	BIT_ULL(1)
 #define SPE_MEAN_JITTER	127.5
 /* PERF_IP_FLAG_BRANCH_MISS, which Linux 6.12 lacks */
@@ -70,6 +71,7 @@ enum { OP_CTL, OP_RIP, OP_DATA, OP_DATA2, OP_DATA3, NR_REGISTERS };
 #define IBS_ZEN4	BIT(11)		/* of the capabilities */
 #define CTL_COUNTS_OPS	BIT_ULL(19)	/* of OP_CTL, and of the event's config */
 #define CTL_VALID	BIT_ULL(18)
+#define CTL_L3_MISSES	BIT_ULL(16)
 #define OP_MISPREDICTED	BIT_ULL(36)
 #define OP_BRANCH	BIT_ULL(37)
 #define OP_RIP_INVALID	BIT_ULL(38)
@@ -124,6 +126,7 @@ struct fn_operations {
 	bool is_zen3;			/* erratum 1293 */
 	struct operation operation;
 	const char *lacks;		/* operations, in words */
+	u32 latency;			/* all of them take longer */
 	u64 nr, nr_invalid;
 };
 
@@ -192,7 +195,8 @@ static u32 begin_spe(struct fn_operations *own, struct fn_session *session)
 	own->weight = attr ? fmax(attr->sample_period, 1) : 1;
 	if (attr && attr->config & SPE_JITTER)
 		own->weight += SPE_MEAN_JITTER;
-	if (attr && (attr->config & SPE_FILTERS || attr->config1 & ~SPE_RETIRED || attr->config2))
+	if (attr && (attr->config & SPE_ALL_FILTERS || attr->config1 & ~SPE_RETIRED ||
+		     attr->config2 || attr->config3 || attr->config4))
 		own->lacks = "that SPE's filters left";
 	own->is_mixed = !own->is_decoded && !(attr && attr->config1 & SPE_RETIRED);
 	evlist__for_each_entry(evlist, evsel) {
@@ -264,6 +268,9 @@ static u32 begin_ibs(struct fn_operations *own, struct fn_session *session, stru
 	unsigned int family, model;
 
 	own->is_inherited = evsel->core.attr.inherit;
+	/* config1: ldlat, loads or stores */
+	if (evsel->core.attr.config & CTL_L3_MISSES || evsel->core.attr.config1)
+		own->lacks = "that IBS' filters left";
 	own->is_zen3 = cpu && sscanf(cpu, "AuthenticAMD,%u,%u", &family, &model) == 2 &&
 		       family == 0x19 && model < 0x10;
 	if (type & PERF_SAMPLE_RAW)
@@ -338,6 +345,7 @@ int fn_operations__add(struct fn_session *session, struct evsel *evsel)
 		group.window = !(attr->config & CTL_COUNTS_OPS);
 	} else {
 		own->lacks = "that load";
+		own->latency = (u16)attr->config1;	/* ldlat */
 		known = BIT(OPERATION) | OF_MEMORY | BIT(LOAD) |
 			(attr->sample_type & PERF_SAMPLE_WEIGHT_TYPE ? BIT(LATENCY) : 0);
 	}
@@ -567,10 +575,14 @@ void fn_operations__note(const struct fn_operations *own, const char *name)
 {
 	for (; own; own = own->next) {
 		const u64 nr = own->nr + own->nr_invalid;
+		char latency[40] = "";
 
+		if (own->latency)
+			scnprintf(latency, sizeof(latency), " for more than %u cycles",
+				  own->latency);
 		if (own->lacks && own->nr)
-			fn_warn("%s: only operations %s were recorded, so their rates are per 1000 of these (KO), and tell no %%I",
-				name, own->lacks);
+			fn_warn("%s: only operations %s%s were recorded, so their rates are per 1000 of these (KO), and tell no %%I",
+				name, own->lacks, latency);
 		if (own->is_mixed && own->nr)
 			fn_warn("%s: operations that were speculated, and not executed to their end, may be among the others: report the recording itself, or record with event_filter=2",
 				name);
