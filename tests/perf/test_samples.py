@@ -297,6 +297,21 @@ class Truth(Sums):
             {(0x2000, "CPI"), (0x1000, "BM/KI")}, Late.missed(path, "--source", "samples")
         )
 
+    def test_skid_of_metrics(self):
+        """The intervals of metrics allow for late samples, too."""
+        path = Late().write(DATA / "metric.data")
+        text = must(
+            *(PERF, "functions", "report", "-j", "-M", "branch_mpki,ipc", path),
+            stderr=-1,
+            env={"PERF_CPUID": "0x00000000413fd0c1"},
+        )
+        for row in flat(text)["functions"]:
+            true = Late.TRUE[row["address"]]
+            for metric, value in ("branch_mpki", true["BM/KI"]), ("ipc", 1 / true["CPI"]):
+                if row["metrics"][metric] and metric not in row["weak"]:
+                    low, high = row["intervals"][metric]
+                    self.assertTrue(low <= value <= high, (metric, row))
+
     def test_precise(self):
         """Samples of precise events are not late, so skid does not widen their intervals."""
         columns = {"CPI", "BM/KI", "%I", "%BM"}

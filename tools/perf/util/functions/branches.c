@@ -417,8 +417,7 @@ static void set_interval(const struct fn_pair *pair, struct fn_value *value)
 	const double error = PATH_ERROR * value->value;
 
 	fn_value__ratio_interval(pair, value);
-	value->low = value->value - hypot(value->value - value->low, error);
-	value->high = value->value + hypot(value->high - value->value, error);
+	fn_value__widen(value, error, error);
 }
 
 const struct fn_source fn_branches = {

@@ -527,8 +527,9 @@ static void widen(struct fn_value *value, double below, double above)
 {
 	if (!isfinite(below) || !isfinite(above))
 		return;
-	value->low = fmax(value->value - hypot(value->value - value->low, below), 0);
-	value->high = value->value + hypot(value->high - value->value, above);
+	fn_value__widen(value, below, above);
+	value->low = fmax(value->low, 0);
+	value->skid = fmax(below, above);
 }
 
 /* The interval also holds what the samples that are not close to an entry say. */

@@ -551,6 +551,7 @@ struct fn_value {
 	double freedom;		/* degrees of freedom, 0: no limit */
 	double number;		/* of independent observations behind it; of a share: of all rows */
 	double samples;		/* of observations in the row, for the column # */
+	double skid;		/* that samples of other rows may have, and its own of others */
 	enum fn_mark mark;
 	const char *doubt;	/* the reason of FN_WEAK, in a word: "few", "wide", "skid", ... */
 };
@@ -570,6 +571,13 @@ static inline bool fn_value__has_interval(const struct fn_value *value)
 static inline double fn_value__half_width(const struct fn_value *value)
 {
 	return (value->high - value->low) / 2;
+}
+
+/* Adds an independent error to the interval of a value. */
+static inline void fn_value__widen(struct fn_value *value, double below, double above)
+{
+	value->low = value->value - hypot(value->value - value->low, below);
+	value->high = value->value + hypot(value->high - value->value, above);
 }
 
 /* An event in the observations of a row. */

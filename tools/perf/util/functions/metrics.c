@@ -53,6 +53,7 @@ struct fn_metric {
 	double scale;
 	char *lacks;		/* why it has no values, NULL if it has some */
 	const struct fn_source *source;
+	const struct fn_columns *columns;	/* its own is one of them */
 };
 
 char *fn_metrics__cpu;
@@ -437,12 +438,27 @@ static const char *doubt_of(const struct fn_metric *metric, const struct fn_tabl
 	return doubt;
 }
 
+/* Returns what late samples may have moved of an event, as a part: that of its share. */
+static double skid_of(const struct fn_metric *metric, const struct fn_row *row, const char *event)
+{
+	for (unsigned int i = 0; row && i < metric->columns->nr; i++) {
+		const struct fn_column *column = &metric->columns->columns[i];
+		const struct fn_value *share = fn_columns__value(metric->columns, row, i);
+
+		if (column->source == metric->source && fn_column__is_share(column) &&
+		    !strcmp(column->event, event))
+			return share->value > 0 ? share->skid / share->value : 0;
+	}
+	return 0;
+}
+
 static struct fn_value value_of(const struct fn_column *column, const struct fn_table *table,
 				const struct fn_row *row)
 {
 	const struct fn_metric *metric = column->metric;
 	const unsigned int nr = metric->nr;
 	double counts[nr + 1], slopes[nr + 1], covariances[nr * nr + 1], number, variance = 0;
+	double moved = 0;
 	struct fn_value value = fn_undefined;
 
 	if (!metric->source ||
@@ -454,8 +470,11 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
 		value.value = NAN;
 		return value;
 	}
-	for (unsigned int i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++) {
 		slopes[i] = slope(metric, counts, i);
+		moved = fmax(moved, fabs(slopes[i] * counts[i]) *
+			     skid_of(metric, row, metric->names[i]));
+	}
 	for (unsigned int i = 0; i < nr * nr; i++)
 		variance += slopes[i / nr] * slopes[i % nr] * covariances[i];
 	value.number = number;
@@ -465,6 +484,7 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
 		value.freedom = number - 1;
 		value.error = sqrt(fmax(variance, 0) * number / (number - 1));
 		fn_value__plain_interval(&value);
+		fn_value__widen(&value, moved, moved);
 	}
 	return value;
 }
@@ -630,6 +650,7 @@ static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 
 	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
 		meaning = NULL;
+	metric->columns = columns;
 	if (title && meaning)
 		err = fn_columns__add(columns, &(struct fn_column){
 			.title = title, .meaning = meaning, .scale = is_percent ? 100 : 1,
