@@ -224,11 +224,14 @@ class Formula(unittest.TestCase):
         self.assertGreaterEqual(covered[True], 53)
 
     def test_interval_is_no_shorter_than_the_error_of_records(self):
-        """However many samples have the same records."""
-        row = report(recording("many", [loop(QUICK, 10, 5)] * 2000))["functions"][0]
-        low, high = row["intervals"]["CPI"]
-        self.assertAlmostEqual(low, 0.5 * 0.95, delta=0.002)
-        self.assertAlmostEqual(high, 0.5 * 1.05, delta=0.002)
+        """However many samples have the same records; nor is that of a metric."""
+        path = recording("many", [loop(QUICK, 10, 5)] * 2000)
+        cpu = {"PERF_CPUID": "0x00000000413fd0c1"}
+        for title, value, *options in ("CPI", 0.5), ("ipc", 2, "-M", "ipc"):
+            text = must(PERF, "functions", "report", "-j", *options, path, stderr=-1, env=cpu)
+            low, high = flat(text)["functions"][0]["intervals"][title]
+            self.assertAlmostEqual(low / value, 0.95, delta=0.004)
+            self.assertAlmostEqual(high / value, 1.05, delta=0.004)
 
 
 class Origin(unittest.TestCase):

@@ -425,6 +425,7 @@ const struct fn_source fn_branches = {
 	.title		= "branch records",
 	.bit		= 4,
 	.is_joint	= true,
+	.error		= PATH_ERROR,
 	.sample		= take_sample,
 	.interval	= set_interval,
 };

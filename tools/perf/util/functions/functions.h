@@ -528,6 +528,7 @@ struct fn_source {
 	unsigned int bit;
 	bool is_joint;		/* an observation counts all events of its set */
 	bool is_even;		/* observations are drawn evenly: shares are sums over totals */
+	double error;		/* a part of each rate, however many observations there are */
 	int (*sample)(struct fn_session *session, struct fn_sample *sample);
 	/* Sets the interval of a rate: exact where numbers are small. */
 	void (*interval)(const struct fn_pair *pair, struct fn_value *value);

@@ -473,7 +473,7 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
 	for (unsigned int i = 0; i < nr; i++) {
 		slopes[i] = slope(metric, counts, i);
 		moved = fmax(moved, fabs(slopes[i] * counts[i]) *
-			     skid_of(metric, row, metric->names[i]));
+			     fmax(skid_of(metric, row, metric->names[i]), metric->source->error));
 	}
 	for (unsigned int i = 0; i < nr * nr; i++)
 		variance += slopes[i / nr] * slopes[i % nr] * covariances[i];
