@@ -3,8 +3,9 @@
 
 A sums file (perf-functions(1), SUMS FILE) is kept in two parts: the lines whose numbers add up, and
 its kind, the other lines. The database adds up files of one kind, perf those of several. What is
-true of an event in one file is true in the sum, so the largest of these numbers counts. Lines are
-kept as bytes, as they are in the file, for names have no encoding.
+true of an event in one file is true in the sum, so the largest of these numbers counts; of the
+factors of its sums, that which differs most from 1. Lines are kept as bytes, as they are in the
+file, for names have no encoding.
 """
 
 import argparse
@@ -57,11 +58,14 @@ and (%(host)s is null or host = %(host)s) and (%(rows)s is null or rows = %(rows
 and (%(since)s::timestamptz is null or time >= %(since)s)
 and (%(until)s::timestamptz is null or time < %(until)s)
 """
+FACTOR = 5  # which number of an event's line is SCALE
 KINDS = f"select kind {ASKED} group by kind order by min(id)"
 TOTALS = f"""
 select place, name, array_agg(total order by number) from (
-	select place, name, number, case when name >= 'event' and name < 'evenu'
-		then max(value) else sum(value) end as total
+	select place, name, number, case
+		when name < 'event' or name >= 'evenu' then sum(value)
+		when number = {FACTOR} and 1 - min(value) > max(value) - 1 then min(value)
+		else max(value) end as total
 	from perf_functions.sums, unnest(numbers) with ordinality as n (value, number)
 	where profile in (select id {ASKED} and kind = %(kind)s) group by place, name, number
 ) t group by place, name

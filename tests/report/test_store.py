@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psycopg2
 
-from tests.harness import eventsamples, fleet, servers
+from tests.harness import eventsamples, fleet, servers, sumsfile
 from tests.harness.env import CHECK, PERF, TOP, must, run
 from tests.harness.simulation import Libraries
 
@@ -154,6 +154,19 @@ class Range(Store):
         self.ask()
         table = json.loads(must(PERF, "functions", "report", self.out, "-j"))["functions"]
         self.assertEqual(eventsamples.counts_of(table), true)
+
+    def test_factors(self):
+        """Of the factors by which sums were scaled, that which differs most from 1."""
+        paths = []
+        for number, factor in enumerate((1, 0.5, 1.25)):
+            scaled = sumsfile.line("event", "cycles", 0, 0, 0, 0, factor, 1)
+            own = sumsfile.sample_set({"cycles": {"f": [1000]}}).splitlines(keepends=True)
+            text = "".join((sumsfile.HEAD, *own[:2], scaled, *own[2:], "end\n"))
+            paths.append(DATA / f"scaled-{number}.sums")
+            paths[-1].write_text(text)
+            store.put(self.url, text.encode(), "v1", f"host{number}", datetime.now(timezone.utc))
+        self.assertEqual(self.ask(), fleet.sums(paths))
+        self.assertIn(b"\nevent\tcycles\t0\t0\t0\t0\t0.5\t1\n", self.out.read_bytes())
 
     def test_page_tells_no_password(self):
         self.put("host0", 1)
