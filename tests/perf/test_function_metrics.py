@@ -305,6 +305,32 @@ class Cases(Case):
         cells = [(row["symbol"], row["#"], row["CPI"]) for row in found]
         self.assertEqual(cells, [("0x1000", "59", "2.0"), ("0x2000", "60", "4.0")])
 
+    def test_leader_that_does_not_sample(self):
+        """The event that samples has the windows: f has CPI 2 and g 4, in 30 windows each. The
+        first leader counts nothing."""
+        idle, instructions = (
+            pw.Event("cache-misses:u", 0, 3, [1]),
+            pw.Event("instructions:u", 0, 1, [3]),
+        )
+        cycles = pw.Event("cycles:u", 0, 0, [2], LONG, WINDOW)
+        for group in [idle, cycles, instructions], [instructions, cycles]:
+            recording = Recording([group])
+            for number in range(120):
+                address, cpi = (0x1000, 2) if number < 60 else (0x2000, 4)
+                length = WINDOW if number % 2 else LONG
+                recording.values[2] += length
+                recording.values[3] += length // cpi if length == WINDOW else length
+                values = [(event.ids[0], recording.values[event.ids[0]]) for event in group]
+                where = recording.where()
+                recording.writer.sample(cycles, where, address, length, values, number=2)
+            path = recording.write(DATA / "other-samples.data")
+            with self.subTest(group[0].name):
+                found = self.read(path, "--sort", "symbol")
+                cells = [(row["symbol"], row["#"], row["CPI"]) for row in found]
+                self.assertEqual(cells, [("0x1000", "30", "2.0"), ("0x2000", "30", "4.0")])
+                expected = run(PERF, *WINDOWS, "-i", path, stderr=-1).stdout
+                self.assertEqual(sorted(float(row["CPI"]) for row in rows(expected)), [2, 4])
+
     def test_groups_without_a_common_event(self):
         """Where each period is a window, all is counted: f has 10 mispredicts and 200 branches per
         1000 instructions and g 50 and 200. Else nobody can say."""

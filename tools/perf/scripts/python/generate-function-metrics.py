@@ -133,6 +133,7 @@ class Attr:
         bits = f"{flags:064b}" if sys.byteorder == "big" else f"{flags:064b}"[::-1]
         self.inherit = bits[INHERIT] == "1"
         self.defers_callchain = bits[DEFER_CALLCHAIN] == "1"
+        self.samples = period > 0
         self.is_read = bool(sample_type & 1 << SAMPLE_READ) and self.type != TRACEPOINT
         # with a frequency only the kernel knows the long period
         self.period = 4 * self.alternate if bits[FREQ] == "1" else period
@@ -166,9 +167,11 @@ class Stream:
 
 
 class Group:
-    """A leader, the events that are read with it, and the sums of its windows by function."""
+    """A sampler, the events that are read with it, and the sums of its windows by function. It is
+    the leader; one without a period, of AUX data for example, lets another event sample."""
 
-    def __init__(self, attr: Attr) -> None:
+    def __init__(self, sampler: int, attr: Attr) -> None:
+        self.sampler = sampler
         self.alternate, self.per_thread = attr.alternate, attr.inherit
         self.alternates = attr.alternate not in (0, attr.period)
         # A window is nearer to the alternate period than to the long one. Jitter widens both.
@@ -176,7 +179,7 @@ class Group:
         longest = attr.alternate + min(width, attr.alternate // 2)
         shortest = attr.period - min(width, attr.period // 2)
         self.limit = longest + shortest if self.alternates else 1 << 66
-        self.names: Dict[int, str] = {}  # of the events, the leader first
+        self.names: Dict[int, str] = {}  # of the events, the sampler first
         self.functions: Dict[Function, Counter] = defaultdict(Counter)
         self.whole: Dict[Function, Sums] = defaultdict(lambda: defaultdict(int))  # of all intervals
         self.streams: Dict[Tuple, Stream] = defaultdict(Stream)
@@ -246,10 +249,15 @@ class Collector:
         values = [value for value in values if value[0] in self.events]
         if not values:
             return
-        leader, number, _ = values[0]
+        leader = values[0][0]
         if leader not in self.groups:
-            self.groups[leader] = Group(self.events[leader][0])
+            has_other = event in self.events and not self.events[leader][0].samples
+            sampler = event if has_other else leader
+            self.groups[leader] = Group(sampler, self.events[sampler][0])
         group = self.groups[leader]
+        if leader != group.sampler:
+            values.sort(key=lambda value: value[0] != group.sampler)
+        leader, number, _ = values[0]  # from here on, the sampler leads
         stream = group.streams[number, thread if group.per_thread else 0]
         if event != leader and group.alternates:
             stream.is_interrupted = True
@@ -304,8 +312,8 @@ class Collector:
         if number or self.throttles:
             what = f"{number} records were lost, throttled {self.throttles} times"
             notes.append(f"{what}: windows over this are discarded")
-        for leader, group in self.groups.items():
-            name, rows = group.names.get(leader, ""), group.functions.values()
+        for group in self.groups.values():
+            name, rows = group.names.get(group.sampler, ""), group.functions.values()
             mean = sum(row[name] for row in rows) / max(sum(row["matched"] for row in rows), 1)
             if mean > max(10000, 2 * group.alternate):
                 what = f"windows have {mean:.0f} {name} on average, more than most calls"
