@@ -165,6 +165,12 @@ benchmark --truth 0 1 > /share/truth
 benchmark --truth --faults 0 1 > /share/truth-faults
 on own samples-default perf functions record -o samples-default.data --period 99700 true
 on plain samples-window perf functions record -o /dev/null --window 300 true
+
+echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd
+for event in cycles:u cycles; do
+	su nobody -c "perf record -g -e $event -o - benchmark 0 1 | perf script -i - -F sym" |
+		sed -n '/nops/,/main$/p' | head -4 > /share/callers-$event
+done
 mv ./*.data ./*.said ./*.notes ./*.json /share
 """
 
@@ -383,6 +389,12 @@ class Ways(unittest.TestCase):
         text, status = said("rights")
         self.assertEqual((status, len(text.splitlines())), (255, 1), text)
         self.assertIn("CAP_PERFMON", text)
+
+    def test_callers_without_rights(self):
+        """perf record -g of somebody who may not see the kernel."""
+        for event in "cycles:u", "cycles":
+            found = (SHARE / f"callers-{event}").read_text().split()[1::2]
+            self.assertEqual(found, ["nops", "iteration", "benchmark_run", "main"], event)
 
 
 class Here(unittest.TestCase):
