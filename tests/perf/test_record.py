@@ -412,22 +412,21 @@ class Here(unittest.TestCase):
             self.assertEqual(list(Path(folder).iterdir()), [own])
 
     def test_full_device(self):
-        """perf record is silent if not even the header of the file can be written."""
+        """It is full before perf record begins, or while it records; the program would not end."""
         data = SHARE / "here.data"
         if run(PERF, "record", "-q", "-e", "cpu-clock:u", "-o", data, "true").returncode:
             self.skipTest("no right to record here: see kernel.perf_event_paranoid")
         with tempfile.TemporaryDirectory() as folder:
-            mount = f"mount -t tmpfs -o size=16k none {folder}"
+            mount = f"mount -t tmpfs -o size=1m none {folder}"
             if run("unshare", "--mount", *mount.split()).returncode:
                 self.skipTest("no right to mount a file system")
-            done = run(
-                *("unshare", "--mount", "sh", "-c"),
-                f'{mount} && head -c 16k /dev/zero > {folder}/fill && exec "$@"',
-                *("sh", PERF, "functions", "record", "-o", f"{folder}/data"),
-                *("-e", "{cpu-clock/period=100000/,page-faults}:uS", "true"),
-                stderr=-1,
-            )
-        reason = "no space left on the device: name a file elsewhere with -o"
-        self.assertEqual(
-            (done.stderr, done.returncode), (f"perf functions: {folder}/data: {reason}\n", 255)
-        )
+            for output in "/dev/full", f"{folder}/data":
+                done = run(
+                    *("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh"),
+                    *(PERF, "functions", "record", "-o", output),
+                    *("-e", "{cpu-clock/period=100000/,page-faults}:uS"),
+                    *("sh", "-c", "while :; do :; done"),
+                    stderr=-1,
+                )
+                reason = "failed to write perf data, error: No space left on device"
+                self.assertEqual((done.stderr, done.returncode), (f"{reason}\n", 255), output)

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/prctl.h>
-#include <sys/statvfs.h>
 #include <linux/capability.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -507,18 +506,6 @@ out:
 	return err < 0 ? -1 : err;
 }
 
-/* Returns true, after a message, if nothing more can be written, which perf record may not say. */
-static bool is_device_full(const char *output)
-{
-	struct statvfs st;
-
-	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
-	    !st.f_blocks)
-		return false;
-	fn_err("%s: no space left on the device: name a file elsewhere with -o", output);
-	return true;
-}
-
 /* Calls perf record. It returns -1 if an event does not open (and seldom for another reason). */
 static int call_record(const struct fn_record *record)
 {
@@ -526,7 +513,7 @@ static int call_record(const struct fn_record *record)
 
 	record_options = record->options;
 	ret = cmd_record(record->argc, record->argv);
-	if (ret == -1 && !is_device_full(record->output))
+	if (ret == -1)
 		fn_record__explain(record);
 	return ret;
 }

@@ -889,7 +889,6 @@ struct fn_record {
 	char *events;
 	char count[24];			/* of --period */
 	const char *metrics;		/* of -M, NULL: none */
-	const char *output;		/* NULL: a pipe of the command's own */
 };
 
 int fn_record__init(struct fn_record *record, const struct option *options, int argc,

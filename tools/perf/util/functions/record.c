@@ -747,8 +747,6 @@ int fn_record__init(struct fn_record *record, const struct option *options, int 
 	if (refuse_options(&parsed) || lacks_file_systems() || refuse_rights(&parsed))
 		goto out;
 	record->metrics = parsed.metrics;
-	if (!record->arguments)
-		record->output = parsed.given['o'] ?: "perf.data";
 	has_events = parsed.events.len;
 	record->events = has_events ? check_events(&parsed) : choose_events(record, &parsed);
 	if (!record->events)
