@@ -8,6 +8,16 @@ from tests.harness import sumsfile
 from tests.harness.env import PERF, must
 
 
+def objects(text: str) -> list[dict]:
+    """JSON objects that come one after another."""
+    found, decoder = [], json.JSONDecoder()
+    while text := text.lstrip():
+        one, end = decoder.raw_decode(text)
+        found.append(one)
+        text = text[end:]
+    return found
+
+
 def flat(text: str) -> dict[str, Any]:
     """The object, with the values of a function as numbers, and beside them their intervals.
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation, recorded
-from tests.harness.tables import flat
+from tests.harness.tables import flat, objects
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
@@ -110,16 +110,6 @@ class RandomRecordings(unittest.TestCase):
 def recording(name: str, seed: int, **options) -> Path:
     """A recording of 1000 samples; the options are those of Simulation."""
     return recorded(DATA / f"{name}.data", seed, libraries(), **options)
-
-
-def objects(text: str) -> list[dict]:
-    """JSON objects that come one after another."""
-    found, decoder = [], json.JSONDecoder()
-    while text := text.lstrip():
-        one, end = decoder.raw_decode(text)
-        found.append(one)
-        text = text[end:]
-    return found
 
 
 class Interval(unittest.TestCase):

@@ -7,6 +7,7 @@ The truth is what each recording was made of.
 
 import collections
 import itertools
+import json
 import struct
 import subprocess
 import unittest
@@ -16,7 +17,7 @@ from pathlib import Path
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
-from tests.harness.tables import flat
+from tests.harness.tables import flat, objects
 
 DATA = CHECK / "reading"
 F, G = 0x1000, 0x2000
@@ -208,6 +209,21 @@ class Throttled(unittest.TestCase):
             shares = {title: row["doubts"][title] for title in ("%CY", "%I", "%BM")}
             expected = {title: "throttled" if title in doubtful else None for title in shares}
             self.assertEqual(shares, expected, named)
+
+    def test_later(self):
+        """Nothing is missing in the next span of time."""
+        recording = Recording([[pw.Event("cycles", 0, 0, [1], LONG)]])
+        for number in range(1900):
+            recording.sample(F, LONG)
+            if number == 500:
+                recording.writer.throttle(pw.THROTTLE, recording.where(), 1)
+        path = recording.write(DATA / "later.data")
+        for table in objects(report(path, "--interval", "1e-6").stdout):
+            begin, end = (f"{time:.9f}" for time in table["time"])
+            for text in json.dumps(table), report(path, "--time", f"{begin},{end}").stdout:
+                (row,) = flat(text)["functions"]
+                expected = "throttled" if table["throttled"] else None
+                self.assertEqual(row["doubts"]["%CY"], expected, text)
 
 
 class Guests(unittest.TestCase):

@@ -15,6 +15,7 @@ import pyte
 import wcwidth
 
 from tests.harness.env import CHECK, TOP, in_guest, words
+from tests.harness.tables import objects
 from tests.harness.truth import LEAVES, read_truth
 
 MINUTES = 4
@@ -239,11 +240,6 @@ def setUpModule() -> None:
     in_guest(COMMANDS, share=SHARE, timeout=1800)
     for file in SHARE.glob("*.said"):
         file.write_text(file.read_text().replace(f"{NO_SCHEDSTAT}\n", ""))
-
-
-def objects(text: str) -> list[dict]:
-    """JSON objects that follow one another."""
-    return [json.loads(one) for one in re.findall(r"^{$[\s\S]*?^}$", text, re.M)]
 
 
 def rows(lines: list[str]) -> dict[str, list[float]]:

@@ -477,9 +477,10 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 	const struct fn_evsel *own = evsel ? evsel->priv : NULL;
 	const bool begins = event->header.type == PERF_RECORD_THROTTLE;
 
-	session->throttled += begins && !is_loss_outside(session, sample);
-	if (begins)
+	if (begins && !is_loss_outside(session, sample)) {
+		session->throttled++;
 		mark_throttled(session->session->evlist, evsel);
+	}
 	if (own && own->sampler && own->sampler != own && evsel__is_group_leader(evsel)) {
 		fn_streams__lose(session->streams);
 		return 0;

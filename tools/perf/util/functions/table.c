@@ -553,6 +553,13 @@ void fn_table__clear(struct fn_table *table)
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		struct fn_set *set = table->sets[i];
 
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			struct fn_event *event = &set->events[j];
+
+			*event = (struct fn_event){
+				.name = event->name, .is_precise = event->is_precise, .scale = 1,
+			};
+		}
 		memset(set->windows, 0, sums_size(set));
 		memset(set->longs, 0, sums_size(set));
 		set->late = 0;
