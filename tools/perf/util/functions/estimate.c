@@ -562,8 +562,9 @@ static const char *join_deep(const struct context *context, const struct fn_row 
  * Skid: samples of an imprecise event are late. So samples close to an entry or a return site may
  * belong to the function before. A function may have lost its part of such samples in all rows: the
  * part that it has of the instructions there, or of time, if samples of instructions are not late.
- * Windows tell how late samples are, and how often a function is left. Without windows, the samples
- * of time close to its entry do, and more samples are close to an entry: they may be very late.
+ * Windows tell how late samples are, and how often a function is left. Without windows, samples of
+ * time close to its entry tell how often it is left. Nothing tells then how late samples are, so a
+ * longer distance is close to an entry.
  *
  * Widens an interval by what skid may have moved. Returns the doubt, if nothing is left.
  */
