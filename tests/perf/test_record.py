@@ -411,6 +411,11 @@ class Here(unittest.TestCase):
             self.assertTrue(own.is_dir())
             self.assertEqual(list(Path(folder).iterdir()), [own])
 
+    def test_pipe(self):
+        """perf script reads the pipe that it has."""
+        command = f"{PERF} record -e cpu-clock:u -o - -- {PERF} test -w sqrtloop 1 | {PERF} script"
+        self.assertIn("cpu-clock:u:", run("sh", "-c", command, stderr=-1).stdout)
+
     def test_full_device(self):
         """It is full before perf record begins, or while it records; the program would not end."""
         data = SHARE / "here.data"
