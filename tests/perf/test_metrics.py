@@ -295,7 +295,8 @@ class Tables(unittest.TestCase):
         )
         self.assertGreater(found, 4500)
         self.assertEqual(different, 0)
-        self.assertGreater(same + undefined, 0.9 * found)
+        # Others are of time, or of the kernel alone: 9 % of them, and 20 % in 7.3.
+        self.assertGreater(same + undefined, 0.75 * found)
 
 
 # Replaces perf_event_open(2): opens any event, and up to COUNTERS of them in a group.
