@@ -182,6 +182,14 @@ class Formula(unittest.TestCase):
         found = rows(recording("stalls", stacks))["quick"]
         self.assertAlmostEqual(found["CPI"], 120 / (6 * 4), delta=0.15)
 
+    def test_last_branch_is_recorded_twice(self):
+        """By Intel's Skylake, now and then. A jump forwards does not follow itself."""
+        jump = (QUICK + 36, TARDY, 5)
+        stacks = [[jump] * 2 + loop(QUICK, 10, 5)] * 30 + [loop(QUICK, 10, 20)] * 30
+        found = rows(recording("twice", stacks))["quick"]
+        # 200 cycles of each sample
+        self.assertAlmostEqual(found["CPI"], 400 / (200 / 0.5 + 200 / 2))
+
     def test_first_samples_choose_the_horizon(self):
         """Of a long recording; later samples that do not reach it are left out."""
         far, near = loop(QUICK, 10, 400, 2), loop(TARDY, 10, 60, 2)

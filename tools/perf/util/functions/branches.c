@@ -272,9 +272,15 @@ static s64 find_parts(struct fn_paths *paths, struct fn_session *session, struct
 	const struct branch_entry *entry = perf_sample__branch_entries(sample->sample);
 	const u64 nr = sample->sample->branch_stack->nr, last = entry->to;
 	s64 reach = 0;
+	u64 i = 1;
 	int err;
 
-	for (u64 i = 1; i < nr && reach < FARTHEST; i++, entry++) {
+	/* Skylake may record the last branch twice. A branch forwards cannot follow itself. */
+	if (nr > 1 && entry->from < last && entry[1].from == entry->from && entry[1].to == last) {
+		entry++;
+		i++;
+	}
+	for (; i < nr && reach < FARTHEST; i++, entry++) {
 		struct path_part *part = &paths->parts[*nr_parts];
 		const u64 cycles = entry->flags.cycles;
 		struct fn_row *row = NULL;
