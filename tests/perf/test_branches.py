@@ -30,6 +30,7 @@ QUICK, TARDY, THIRD = (AT + SIZE * number for number in range(3))
 NOWHERE = 0x7FFF00000000
 WHERE = pw.Where(1000, 100, 100)
 PERIOD = 1000000
+WRONG_PATH = 1 << 20  # in place of cycles
 EVENTS = {
     "cycles": (0, 0),
     "instructions": (0, 1),
@@ -210,6 +211,17 @@ class Formula(unittest.TestCase):
         self.assertAlmostEqual(found["third"]["%CY"], 100 / 3)
         self.assertEqual(found["quick"]["%CY"], 0)
         self.assertEqual(found["slow"]["CPI"], None)
+
+    def test_branches_of_the_wrong_path(self):
+        """AMD's records have also what was guessed, and never executed."""
+        guessed, loops = (QUICK + 36, THIRD, WRONG_PATH), loop(TARDY, 5, 0, 14)
+        path = recording("guess", [[guessed, guessed, *loops]] * 40)
+        self.assertAlmostEqual(rows(path)["slow"]["%CY"], 100)
+        for event, function in (("cache-misses", "slow"), ("branches", "slow")):
+            path = written("guessed", [Hit(event, [guessed, *loops])] * 9)
+            self.assertEqual([row["symbol"] for row in report(path)["functions"]], [function])
+        path = written("only", [Hit("cycles", [guessed])] * 40)
+        self.assertAlmostEqual(rows(path)["third"]["%CY"], 100)
 
     def test_samples_without_records(self):
         """They have a part of the cycles; nothing tells their instructions."""

@@ -200,6 +200,18 @@ static u64 since_last(const struct fn_paths *paths, unsigned int nr)
 	return 0;
 }
 
+/* Records of AMD's CPUs include branches of wrong guesses, which led nowhere. */
+const struct branch_entry *fn_sample__last_branch(struct perf_sample *sample)
+{
+	const struct branch_entry *entries = perf_sample__branch_entries(sample);
+
+	for (u64 i = 0; sample->branch_stack && i < sample->branch_stack->nr; i++) {
+		if (entries[i].flags.spec != PERF_BR_SPEC_WRONG_PATH)
+			return &entries[i];
+	}
+	return NULL;
+}
+
 /* Adds an observation with a weight to a row. The number of equal weights follows from the sums. */
 static int observe(struct fn_table *table, struct fn_set *set, const struct path_part *sum,
 		   double weight)
@@ -323,6 +335,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	const double weight = attr->freq ? sample->sample->period : attr->sample_period;
 	struct fn_table *table = session->table;
 	struct fn_paths *paths = sample->own->paths;
+	const struct branch_entry *last = fn_sample__last_branch(sample->sample);
 	const u64 nr = stack ? stack->nr : 0;
 	double elapsed = sample->sample->period;
 	struct path_part end = { .cycles = 1 };
@@ -338,7 +351,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	    !machine__is_host(sample->place.machine))
 		return 0;
 	/* It still has a part of the cycles, where the interrupt came. */
-	if (!nr) {
+	if (!last) {
 		end.row = sample->place.is_filtered || sample->place.is_nowhere ?
 			  NULL : sample->place.row;
 		return end.row ? observe(table, paths->ends, &end, weight) : 0;
@@ -346,8 +359,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	paths->nr_samples++;
 	is_whole = nr >= paths->deepest;
 	paths->deepest = max(paths->deepest, nr);
-	err = fn_session__find_row(session, sample, perf_sample__branch_entries(sample->sample)->to,
-				   /*must_be_mapped=*/false, &end.row);
+	err = fn_session__find_row(session, sample, last->to, /*must_be_mapped=*/false, &end.row);
 	if (!err && end.row)
 		err = observe(table, paths->ends, &end, weight);
 	reach = err ?: find_parts(paths, session, sample, &nr_parts, &is_whole);

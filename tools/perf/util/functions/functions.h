@@ -26,6 +26,7 @@
 #include <linux/types.h>
 
 struct addr_location;
+struct branch_entry;
 struct dso;
 struct evlist;
 struct evsel;
@@ -489,6 +490,8 @@ double fn_windows__exits(const struct fn_table *table, const struct fn_row *row,
 struct fn_value fn_windows__discarded(const struct fn_column *column, const struct fn_table *table,
 				      const struct fn_row *row);
 void fn_samples__scale(struct fn_session *session);
+/* Returns the newest record of the path of a sample, or NULL. */
+const struct branch_entry *fn_sample__last_branch(struct perf_sample *sample);
 /* To be freed with its event. */
 struct fn_paths *fn_paths__new(struct fn_session *session, const struct evsel *evsel);
 void fn_paths__choose(struct fn_paths *paths);	/* shows the sums of one horizon of each */

@@ -26,16 +26,14 @@
  */
 static int find_origin(struct fn_session *session, struct fn_sample *sample, struct fn_row **row)
 {
-	const struct branch_stack *stack = sample->sample->branch_stack;
+	const struct branch_entry *last = fn_sample__last_branch(sample->sample);
 	const struct perf_event_attr *attr = &sample->evsel->core.attr;
 	const struct fn_evsel *own = sample->own;
-	const struct branch_entry *last;
 	u64 address;
 
-	if (!stack || !stack->nr || sample->sample->misc & PERF_RECORD_MISC_EXACT_IP ||
+	if (!last || sample->sample->misc & PERF_RECORD_MISC_EXACT_IP ||
 	    !machine__is_host(sample->place.machine))
 		return 0;
-	last = perf_sample__branch_entries(sample->sample);
 	address = fn_event__is_branch(own->name) &&
 		  (!strstr(own->name, "mis") || last->flags.mispred) ? last->from : last->to;
 	if (!address || (machine__kernel_ip(sample->place.machine, address) ? attr->exclude_kernel :
