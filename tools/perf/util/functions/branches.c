@@ -275,6 +275,16 @@ static unsigned int find_span(const struct fn_paths *paths)
 }
 
 /*
+ * Returns true if a record is the return from the kernel, where the event does not count. Its
+ * cycles are those of the kernel. BRBE has no address there.
+ */
+static bool is_return(const struct fn_sample *sample, const struct branch_entry *entry)
+{
+	return sample->evsel->core.attr.exclude_kernel &&
+	       (!entry->from || machine__kernel_ip(sample->place.machine, entry->from));
+}
+
+/*
  * Makes parts of the records of a sample, the last ones first. Returns the cycles that they reach
  * back, or a negative error. Sets @is_whole to false if records break off.
  */
@@ -299,6 +309,12 @@ static s64 find_parts(struct fn_paths *paths, struct fn_session *session, struct
 		int instructions;
 
 		paths->has_cycles |= cycles;
+		if (is_return(sample, entry)) {
+			*part = (struct path_part){ .cycles = cycles ?: 1 };
+			reach += part->cycles;
+			++*nr_parts;
+			continue;
+		}
 		/* There was an interrupt, or more than the counter holds. */
 		if (!cycles || cycles == MOST_CYCLES) {
 			*is_whole = false;
