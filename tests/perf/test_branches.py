@@ -39,6 +39,7 @@ EVENTS = {
     "branches": (0, 4),
     "branch-misses": (0, 5),
     "page-faults": (1, 2),
+    "ex_ret_near_ret_mispred": (4, 0xC9),
 }
 
 Records = Sequence[tuple[int, ...]]  # from, to and cycles of each, the newest one first
@@ -313,6 +314,7 @@ class Origin(unittest.TestCase):
             ("branch-misses", 1, "quick"),
             ("branch-misses", 0, "slow"),
             ("branches", 0, "quick"),
+            ("ex_ret_near_ret_mispred", 1, "quick"),
             ("cache-misses", 1, "slow"),
         ):
             with self.subTest(f"{event} {missed}"):

@@ -363,7 +363,16 @@ char *fn_event__name(const struct perf_event_attr *attr, const char *name, const
 
 bool fn_event__is_branch(const char *name)
 {
-	return strstarts(name, "branch") || strstarts(name, "br_") || strstarts(name, "ex_ret_br");
+	static const char *const beginnings[] = {
+		"branch", "br_", "ex_ret_br", "ex_ret_cond", "ex_ret_ind_br", "ex_ret_near_ret",
+		"ex_ret_uncond_br",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
+		if (strstarts(name, beginnings[i]))
+			return true;
+	}
+	return false;
 }
 
 bool fn_event__is_time(const char *name)
