@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, is_weak, value_of, write_output
+from .table import Table, is_weak, write_output
 
 PREFIX = "perf_functions_"
 Labels = dict[str, str]
@@ -97,13 +97,16 @@ class Families:
         return self.families.values()
 
     def add_counts(self, where: Labels, events: Iterable[Table], function: Table) -> None:
-        """Adds the observations and events of one function."""
+        """Adds the observations and events of one function, those that are known."""
         for source, name, meaning, unit in OBSERVATIONS:
             if source in function["observations"]:
                 number = function["observations"][source]
                 self.add(PREFIX + name, meaning, unit, where, number)
         for event in events:
-            count = value_of(function["events"][event["name"]])
+            estimate = function["events"][event["name"]]
+            if estimate is None:
+                continue
+            count = estimate["value"]
             is_time = event["unit"] == "nanoseconds"
             self.add(
                 PREFIX + "events",

@@ -21,7 +21,7 @@ from tests.harness import perfdata as pw
 from tests.harness import reports, stacks, sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.eventsamples import KINDS
-from tests.harness.recording import Recording
+from tests.harness.recording import LONG, Recording, Windows
 from tests.harness.reports import REPORT, perf_table
 from tests.harness.simulation import Libraries, Simulation
 
@@ -237,6 +237,18 @@ class OpenMetrics(Case):
         seen = self.samples(must(REPORT, "--openmetrics", "-", path, stderr=subprocess.DEVNULL))
         self.assertEqual([*seen["perf_functions_events_seconds"].values()], [1.5])
         self.assertFalse([name for name in seen if name.endswith("nanoseconds")])
+
+    def test_unknown_counts(self):
+        """A function without windows has an unknown number of instructions, which is not 0."""
+        recording = Windows()
+        for _ in range(30):
+            recording.window(0x1000)
+        recording.take(0x2000, LONG)
+        path = recording.write(self.dir / "windows.data")
+        seen = self.samples(must(REPORT, "--openmetrics", "-", path, stderr=subprocess.DEVNULL))
+        told = {(dict(key)["address"], dict(key)["event"]) for key in seen["perf_functions_events"]}
+        known = {("0x1000", "cycles"), ("0x1000", "instructions"), ("0x2000", "cycles")}
+        self.assertEqual(told, known)
 
     def test_wrong_labels(self):
         for label, reason in (
