@@ -418,12 +418,16 @@ class Changes(Case):
             for column in self.diff["columns"]:
                 one, digits = row["metrics"][column["name"]], column["digits"]
                 if one["change"] is None:
-                    both = (as_shown(one[side], digits) for side in ("before", "after"))
+                    both = (
+                        as_shown(one[side], digits) + "?" * is_weak(one[side])
+                        for side in ("before", "after")
+                    )
                     cells.append(" → ".join(both))
                     continue
                 change = one["change"]["value"]
                 sign = "+" if change > 0 else "−" if change < 0 else "±"
-                cells.append(sign + text(abs(change), digits))
+                mark = "?" * (is_weak(one["before"]) or is_weak(one["after"]))
+                cells.append(sign + text(abs(change), digits) + mark)
             rows.append(cells)
         return rows
 

@@ -14,6 +14,7 @@ import {
 	isRate,
 	isShare,
 	isWeak,
+	marked,
 	shown,
 	valueIn,
 } from './values.js';
@@ -160,6 +161,7 @@ function changeIn(row, { name }) {
 		after: estimate(after),
 		change: change?.value ?? null,
 		interval: estimate(change).bounds,
+		weak: before?.mark === 'weak' || after?.mark === 'weak',
 		significant,
 	};
 }
@@ -167,7 +169,7 @@ function changeIn(row, { name }) {
 function changeColumn(column, rows) {
 	const of = row => changeIn(row, column);
 	const most = rows.reduce((a, row) => Math.max(a, Math.abs(of(row).change ?? 0)), 0);
-	const both = one => `${shown(one.before, column)} → ${shown(one.after, column)}`;
+	const both = one => `${marked(one.before, column)} → ${marked(one.after, column)}`;
 
 	return {
 		name: column.name,
@@ -203,7 +205,9 @@ function changeColumn(column, rows) {
 				element(
 					'span',
 					{ class: 'value' },
-					one.change === null ? both(one) : sign(one.change, column)
+					one.change === null
+						? both(one)
+						: sign(one.change, column) + (one.weak ? '?' : '')
 				),
 				element(
 					'small',
@@ -229,7 +233,8 @@ export function diffView(panel, diff) {
 			' ',
 			element('span', { class: 'less key' }, 'less'),
 			' ',
-			element('span', { class: 'unsure key' }, 'not significant')
+			element('span', { class: 'unsure key' }, 'not significant'),
+			' ?: a value is weak'
 		)
 	);
 	grid(panel, {
@@ -260,8 +265,8 @@ export function diffView(panel, diff) {
 						const one = changeIn(row, column);
 						return [
 							column.name,
-							shown(one.before, column),
-							shown(one.after, column),
+							marked(one.before, column),
+							marked(one.after, column),
 							sign(one.change, column),
 							bounds(one.interval, column),
 							one.significant ? 'significant' : '',

@@ -4,7 +4,17 @@
 import { element, isNarrow, plainTable, svg } from './element.js';
 import { grid } from './grid.js';
 import { valueColumn } from './table.js';
-import { ROWS, distances, fillOf, format, isRate, isShare, shown, valueIn } from './values.js';
+import {
+	ROWS,
+	distances,
+	fillOf,
+	format,
+	isRate,
+	isShare,
+	marked,
+	shown,
+	valueIn,
+} from './values.js';
 
 const WIDTH = isNarrow() ? 130 : 240;
 const HEIGHT = 30;
@@ -71,7 +81,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 			.map(({ value }) => value);
 	const say = (cell, i) => {
 		const one = of(cell, i);
-		return one ? `${shown(one, columns[i])}${one.weak ? '?' : ''}` : '–';
+		return one ? marked(one, columns[i]) : '–';
 	};
 
 	// Bars of one column, with one scale in all functions. Those of one look are one path.

@@ -61,6 +61,8 @@ export const isRate = ({ role }) => role !== 'share' && role !== 'count';
 
 // A rough value has a ~.
 export const shown = ({ value, rough }, column) => (rough ? '~' : '') + format(value, column);
+// A weak one has a ?, where no style adds it.
+export const marked = (one, column) => shown(one, column) + (one.weak ? '?' : '');
 
 export const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
 
