@@ -17,6 +17,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.harness import fleet, reports
 from tests.harness.chromium import Browser
 from tests.harness.env import TOP
+from tests.harness.recording import LONG, Windows
 from tests.harness.reports import DATA, NAMES, page, perf_table, random_sums
 
 # chains, callees first: windows, cycles, instructions, page faults
@@ -182,6 +183,20 @@ class Tables(Case):
         self.assertRegex(facts, r"lost records\s+0")
         self.assertIn("throttled\n3", self.browser.one(".fact.warn").text)
         self.browser.picture(DATA / "table-light.png")
+
+    def test_unknown_counts(self):
+        """A function without windows has an unknown number of instructions, which is not 0."""
+        recording = Windows()
+        for _ in range(30):
+            recording.window(0x1000)
+        recording.take(0x2000, LONG)
+        self.open(page("unknown", recording.write(DATA / "unknown.data")))
+        counts = self.browser.run(
+            """document.querySelectorAll('#table tr.row')[1].click();
+            return [...document.querySelectorAll('#table .side table:last-child tr')].map(
+            row => [...row.children].map(cell => cell.textContent))"""
+        )
+        self.assertEqual(counts[-2:], [["cycles", str(LONG)], ["instructions", "–"]])
 
     def test_colours_of_rates(self):
         """The lower a value, the better it looks. A weak one has no colour."""

@@ -115,7 +115,7 @@ export function tableView(panel, table) {
 					),
 					...Object.entries(row.events).map(([event, one]) => [
 						event,
-						Math.round(one?.value ?? 0),
+						one ? Math.round(one.value) : '–',
 					]),
 				].map(([name, value]) => [name, String(value)])
 			);
