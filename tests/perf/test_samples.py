@@ -502,6 +502,16 @@ class Mixed(unittest.TestCase):
                 self.assertEqual(done.returncode, status)
                 self.assertIn(message, done.stderr)
 
+    def test_event_of_some_inputs(self):
+        """Both inputs have event samples, but one lacks those of cache misses."""
+        paths = []
+        for events in ("cycles", "cache-misses", "instructions"), ("cycles", "instructions"):
+            paths.append(DATA / f"{len(events)}.sums")
+            samples = sumsfile.sample_set(dict.fromkeys(events, {"hot": [1000] * 100}))
+            paths[-1].write_text(f"{sumsfile.HEAD}{samples}end\n")
+        done = run(PERF, "functions", "report", *paths, stderr=-1)
+        self.assertIn("only some inputs have event samples of all these events, so", done.stderr)
+
     def test_adding_up(self):
         """Values of a source are those of the inputs that have it, and a message says so."""
         recording, windows = Interrupted(), Windows()

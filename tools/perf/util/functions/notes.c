@@ -66,8 +66,9 @@ static void note_recording(const char *side, const struct fn_columns *columns)
 	for (int i = 0; fn_sources[i]; i++) {
 		if (table->is_partial & fn_sources[i]->bit && uses(columns, fn_sources[i]))
 			note(side,
-			     "only some inputs have %s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
-			     fn_sources[i]->title);
+			     "only some inputs have %s%s, so values that come from them leave out the other inputs: report these separately, or choose a --source that all have",
+			     fn_sources[i]->title,
+			     fn_sources[i]->is_joint ? "" : " of all these events");
 	}
 	if (table->lacks_children)
 		note(side,
