@@ -22,6 +22,7 @@ OBSERVATIONS = (
     ("samples", "samples", "Samples of events", "samples"),
     ("windows", "windows", "Windows in one function", "windows"),
     ("branches", "paths", "Paths of branch records", "paths"),
+    ("operations", "operations", "Sampled operations", "operations"),
 )
 
 

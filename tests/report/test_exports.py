@@ -250,6 +250,15 @@ class OpenMetrics(Case):
         known = {("0x1000", "cycles"), ("0x1000", "instructions"), ("0x2000", "cycles")}
         self.assertEqual(told, known)
 
+    def test_operations(self):
+        """Of operations, too, the text tells how many there are."""
+        path = self.dir / "operations.sums"
+        windows = sumsfile.window_set(["operations"], {"hot": [[1000]] * 30}, even=1)
+        operations = windows.replace("set\twindows", "set\toperations")
+        path.write_text(f"{sumsfile.HEAD}{operations}end\n", encoding="utf-8")
+        seen = self.samples(must(REPORT, "--openmetrics", "-", path, stderr=subprocess.DEVNULL))
+        self.assertEqual([*seen["perf_functions_operations"].values()], [30])
+
     def test_wrong_labels(self):
         for label, reason in (
             ("=web", "a label is NAME=VALUE, as in service=web; NAME has letters, digits and _"),
