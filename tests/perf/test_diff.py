@@ -445,6 +445,16 @@ class Runs(unittest.TestCase):
                 for column, change in row["metrics"].items():
                     self.assertEqual(change[name], values[row["symbol"]][column])
 
+    def test_counts_of_other_numbers_of_runs(self):
+        """What two runs count together, and one alone, is no change."""
+        draw = random.Random(15)
+        before, after = (Program(MANY).runs(draw, 2, side, deviation=0) for side in ("old", "new"))
+        for number, has_change in (2, True), (1, False):
+            done = compared(before, after[:number], "-F", "#,cycles,CPI")
+            for row in rows_of(done):
+                found = {name: one["change"] is not None for name, one in row["metrics"].items()}
+                self.assertEqual(found, {"#": has_change, "cycles": has_change, "CPI": True})
+
     def test_one_run_a_side(self):
         """It cannot tell a change from what runs differ by: no change is marked, no limit checked.
 

@@ -525,11 +525,15 @@ static void set_between(struct change *change, const struct fn_column *column, d
 					pow(unit_of(column, &change->values[side]), 2);
 }
 
-/* Returns true if an event of a column means the same on both sides. */
+/* Returns true if a column means the same on both sides. */
 static bool is_comparable(const struct comparison *comparison, const struct fn_column *column)
 {
 	const char *per = fn_column__is_share(column) ? NULL : column->per;
+	const struct side *sides = comparison->sides;
 
+	/* Numbers are those of all runs together. */
+	if (column->is_count && !column->unit && sides[BEFORE].nr != sides[AFTER].nr)
+		return false;
 	return !comparison->has_other_vendor ||
 	       (column->event && fn_event__is_portable(column->event) &&
 		(!per || fn_event__is_portable(per)));
