@@ -14,7 +14,7 @@ FORMATS = (".png", ".svg")
 ONE, BOTH = 3.5, 7.0
 LABEL = 30  # characters of a name
 # of the colours of Okabe and Ito, which all eyes tell apart
-SHARE, RATE, MORE, LESS = "#56b4e9", "#e69f00", "#d55e00", "#0072b2"
+SHARE, RATE, MORE, LESS, WEAK = "#56b4e9", "#e69f00", "#d55e00", "#0072b2", "#999999"
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 7.5,
@@ -98,7 +98,7 @@ def draw_values(axes: Any, column: Table, rows: Sequence[Table]) -> None:
 
 
 def draw_changes(axes: Any, column: Table, rows: Sequence[Table]) -> None:
-    """Changes around 0; those that are not significant are hollow."""
+    """Changes around 0; those that are not significant are hollow, those of weak values grey."""
     axes.axvline(0, color="black", linewidth=0.6)
     for at, row in enumerate(rows):
         one = row["metrics"].get(column["name"])
@@ -107,6 +107,8 @@ def draw_changes(axes: Any, column: Table, rows: Sequence[Table]) -> None:
             continue
         change = one["change"]
         color = MORE if change["value"] > 0 else LESS
+        if is_weak(one["before"]) or is_weak(one["after"]):
+            color = WEAK
         axes.errorbar(
             change["value"],
             at,

@@ -265,3 +265,20 @@ class Plots(unittest.TestCase):
             for seen, true in zip(lines, ends, strict=True):
                 self.assertAlmostEqual(seen[0], true[0])
                 self.assertAlmostEqual(seen[1], true[1])
+
+    def test_weak_changes(self):
+        """A change of a weak value is grey."""
+        paths = [random_sums(DATA / f"{seed}.sums", NAMES, seed) for seed in (1, 2)]
+        table = perf_table("--single-run", "--diff", *paths)
+        changes = [row["metrics"]["CPI"] for row in table["functions"]]
+        expected = [
+            any(one[side].get("mark") == "weak" for side in ("before", "after"))
+            for one in changes
+            if one["change"]
+        ]
+        figure = plot.draw(table, 100, ["CPI"])
+        lines = [line for axes in figure.get_axes() for line in axes.lines]
+        points = [line for line in lines if line.get_marker() == "o"]
+        self.assertEqual([line.get_color() == plot.WEAK for line in points], expected)
+        self.assertIn(False, expected)
+        self.assertIn(True, expected)
