@@ -80,18 +80,20 @@ def loads(text: str) -> dict:
 
 def at_terminal(*command: object) -> str:
     """The text that a command writes to a terminal, without colours."""
-    pid, file = pty.fork()
-    if not pid:
-        os.environ.update(TERM="xterm", LC_ALL="C.UTF-8", PERF_PAGER="cat", PERF_CONFIG="/dev/null")
-        os.execv(str(command[0]), [str(word) for word in command])
+    ours, theirs = pty.openpty()
+    own = {"TERM": "xterm", "LC_ALL": "C.UTF-8", "PERF_PAGER": "cat", "PERF_CONFIG": "/dev/null"}
     output = b""
-    try:
-        while part := os.read(file, 65536):
-            output += part
-    except OSError:  # it has ended
-        pass
-    os.close(file)
-    os.waitpid(pid, 0)
+    # It leads no session: the kernel drops what is not read yet when the leader ends.
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | own
+    ):
+        os.close(theirs)
+        try:
+            while part := os.read(ours, 65536):
+                output += part
+        except OSError:  # it has ended
+            pass
+    os.close(ours)
     text = output.decode(errors="surrogateescape").replace("\r\n", "\n")
     for color in ("\x1b[m", "\x1b[31m", "\x1b[32m", "\x1b[90m", "\x1b[1m"):
         text = text.replace(color, "")
