@@ -143,6 +143,24 @@ class Programs(unittest.TestCase):
         rows = table("-i", self.record(program), "--limit", 1)["functions"]
         self.assertTrue(rows[0]["symbol"].startswith(f"{leaf:#x}-"), rows[0]["symbol"])
 
+    def test_page_faults(self):
+        """Without a PMU: functions have the pages that they touch, and those without have none."""
+        text = "#include <stdlib.h>\n" + LOOP.replace("NAME", "busy").replace("N;", "300000000;")
+        for name, number in ("most", 3000), ("least", 1000):
+            text += f"__attribute__((noinline)) void {name}(volatile char *p)"
+            text += f" {{ for (long i = 0; i < {number}; i++) p[4096 * i] = 1; }}\n"
+        text += "int main(void) { most(malloc(3000 * 4096 + 4096));"
+        text += " least(malloc(1000 * 4096 + 4096)); return busy(1) == 42; }"
+        path = DATA / "faults.data"
+        must(PERF, "functions", "record", "-qo", path, self.program("faults", text, "gcc"))
+        rows = {row["symbol"]: row["metrics"] for row in table("-i", path)["functions"]}
+        if "%PF" not in rows["busy"]:
+            self.skipTest("this machine has a PMU, and records no page faults")
+        found = rows["most"]["%PF"], rows["least"]["%PF"]
+        self.assertAlmostEqual(100 * found[0] / sum(found), 75, delta=2)
+        self.assertGreater(sum(found), 90)
+        self.assertGreater(rows["busy"]["#"], 50)
+
     def test_addresses(self):
         """Code without a name, and functions of one name, have the addresses that nm prints."""
         text = "".join(LOOP.replace("NAME", name) for name in "fg").replace("N;", "40000000;")

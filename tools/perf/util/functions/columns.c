@@ -404,8 +404,10 @@ static void set_numbers(struct fn_columns *columns)
 			const struct fn_value *value = fn_columns__value(columns, row, j);
 			double width;
 
+			/* A share of nothing has no observations here, whatever it is certain of. */
 			if (columns->columns[j].is_count || columns->columns[j].value ||
 			    !fn_value__is_defined(value) ||
+			    (fn_column__is_share(&columns->columns[j]) && !value->value) ||
 			    (is_chosen && !is_in(columns->fields, columns->columns[j].title)))
 				continue;
 			width = value->value ?

@@ -49,6 +49,9 @@
 /* Operations from one that is followed to the next: RATE at 4 GHz, and the least. */
 #define OPERATIONS	1000000
 #define LEAST_OPERATIONS	4096
+/* Page faults come in bursts, and a frequency would follow these late. */
+#define FAULTS		"page-faults"
+#define FAULTS_PERIOD	"period=7"
 /* The most arguments that are added to the user's. */
 #define MOST_ARGUMENTS	20
 
@@ -203,7 +206,7 @@ bool fn_groups__can_count(const struct fn_groups *groups, const struct strlist *
 static int add_default_members(struct fn_groups *groups, bool has_pmu, bool is_verbose)
 {
 	static const char *const members[] = {
-		"instructions", "branch-misses", "cache-references", "cache-misses", "page-faults",
+		"instructions", "branch-misses", "cache-references", "cache-misses", FAULTS,
 	};
 	const size_t first = has_pmu ? 0 : ARRAY_SIZE(members) - 1;
 	const size_t end = ARRAY_SIZE(members) - has_pmu;
@@ -313,9 +316,11 @@ static char *events_of(const struct sampling *sampling, const struct fn_groups *
 		strbuf_addstr(&text, i ? ",{" : "{");
 		add_event(&text, sampling->leader, leader, "");
 		strlist__for_each_entry(event, groups->group[i]) {
+			const char *terms = strcmp(event->s, FAULTS) ? member : FAULTS_PERIOD;
+
 			strbuf_addch(&text, ',');
 			add_event(&text, event->s,
-				  strlist__has_entry(sampling->samplers, event->s) ? member : NULL,
+				  strlist__has_entry(sampling->samplers, event->s) ? terms : NULL,
 				  sampling->has_pmu ? "P" : "");
 		}
 		strbuf_addf(&text, "}:%s%s", sampling->modifiers, sampling->has_counts ? "S" : "");
