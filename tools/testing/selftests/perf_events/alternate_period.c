@@ -8,10 +8,13 @@
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
 #include <errno.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -340,6 +343,35 @@ TEST_F(event, disable_and_ioc_period)
 		else
 			expect_rounds(_metadata, self, sample->value[0], window);
 	}
+}
+
+/* An interval ends, and the next begins, even if a BPF program drops the sample. */
+TEST_F(event, bpf_drops_windows)
+{
+	struct bpf_insn program[] = {	/* returns sample_period >> 17, 0 of a window */
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .src_reg = BPF_REG_1,
+		  .off = offsetof(struct bpf_perf_event_data, sample_period) },
+		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .imm = 17 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (unsigned long)program,
+		.insn_cnt = ARRAY_SIZE(program),
+		.license = (unsigned long)"GPL",
+	};
+	int fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	__u64 begin;
+
+	if (fd < 0)
+		SKIP(return, "no BPF program: %s", strerror(errno));
+
+	start(_metadata, self);
+	begin = run_into(_metadata, self, false)->value[0];
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_SET_BPF, fd));
+	begin = expect_interval(_metadata, self, begin, LONG);
+	for (int i = 0; i < SAMPLES; i++)
+		begin = expect_interval(_metadata, self, begin + WINDOW, LONG);
 }
 
 /* A child starts at the beginning, although its parent is in a window. Both take turns. */
