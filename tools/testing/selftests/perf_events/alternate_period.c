@@ -321,6 +321,17 @@ TEST_F(event, alternates)
 		start(_metadata, self);
 		expect_alternation(_metadata, self, 0);
 	}
+
+	/* Its samples do not come from a period. */
+	self->attr.type = PERF_TYPE_SOFTWARE;
+	self->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	self->attr.sample_period = 1;
+	self->attr.alternative_sample_period = 1;
+	EXPECT_EQ(EOPNOTSUPP, try_open(self));
+	self->attr.alternative_sample_period = 0;
+	EXPECT_EQ(0, try_open(self));
+	self->attr.jitter_alternate_period = 1;
+	EXPECT_EQ(EOPNOTSUPP, try_open(self));
 }
 
 /* With a new period the event starts anew; otherwise it keeps the rest of its interval. */
