@@ -149,6 +149,18 @@ class Reading(Sums):
         self.assertAlmostEqual(metrics[0x2000]["%I"], 100 * 125 / 175)
         self.assertEqual(best[0]["events"]["cycles"]["count"], cycles)
 
+    def test_share_of_a_rare_event(self):
+        """Without cycles, time and instructions, the share of another event sorts and limits."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD
+        misses = pw.Event("cache-misses", 0, 3, [1], 1000, sample_type=kinds, read_format=0)
+        recording = Recording([[misses]])
+        for period in 1, 1, 1, 97:
+            recording.sample(0x2000 if period > 1 else 0x1000, period)
+        path = recording.write(DATA / "rare.data")
+        for options, places in ((), [0x2000, 0x1000]), (("--percent-limit", 50), [0x2000]):
+            found = report(path, *options)["functions"]
+            self.assertEqual([row["address"] for row in found], places)
+
     def test_rows_without_rates(self):
         """A share by %CY is weak if windows tell nothing of a function with many cycles."""
         recording = Windows()

@@ -426,7 +426,7 @@ static struct option *make_options(struct fn_report *report, bool is_top)
 	OPT_BOOLEAN(0, "inline", &report->options.inlines,
 		    "give inlined functions rows of their own"),
 	OPT_STRING('s', "sort", &report->sort, "column",
-		   "sort by this column, or by symbol (default: %CY, else %CLK, %TCLK, %I or #)"),
+		   "sort by this column, or by symbol (default: %CY, else another share or #)"),
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
 	OPT_VALUE(0, "percent-limit", &report->percent_limit, "%",
 		  "leave out functions with a smaller share", parse_number, percents),

@@ -470,5 +470,9 @@ int fn_columns__default_sort(const struct fn_columns *columns)
 		if (column >= 0)
 			return column;
 	}
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		if (fn_column__is_share(&columns->columns[i]))
+			return i;
+	}
 	return 0;
 }

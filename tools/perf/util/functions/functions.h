@@ -648,7 +648,8 @@ int fn_columns__find(const struct fn_columns *columns, const char *title, size_t
 /* A title that no other column has: with a prefix if need be; to be freed. */
 char *fn_columns__new_title(const struct fn_columns *columns, const char *prefix,
 			    const char *format, const char *name);
-int fn_columns__default_sort(const struct fn_columns *columns);	/* %CY, %CLK, %TCLK, %I or # */
+/* %CY, %CLK, %TCLK, %I, another share or # */
+int fn_columns__default_sort(const struct fn_columns *columns);
 static inline struct fn_value *fn_columns__value(const struct fn_columns *columns,
 						 const struct fn_row *row, unsigned int column)
 {
