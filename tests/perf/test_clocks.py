@@ -90,6 +90,23 @@ class FewSamples(unittest.TestCase):
         line = re.search(r"^# only 6 samples: .* (\d+) seconds longer$", self.printed(6), re.M)
         self.assertAlmostEqual(int(line[1]), 0.1 * (384 - 6), delta=20)
 
+    def test_too_long(self):
+        """A line has no number of times, or of days, that nobody records."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
+        groups = [
+            [pw.Event(name, 0, n, [n + 1], 1000, sample_type=kinds, read_format=0)]
+            for n, name in enumerate(("cycles", "instructions"))
+        ]
+        for samples in 20, 200:
+            recording = Recording(groups)
+            recording.clock = itertools.count(1000, 1000 * MILLISECOND)
+            for _ in range(samples):
+                recording.sample(0x1000, 1000)
+                recording.sample(0x2000, 1_000_000, group=1)
+            recording.sample(0x1000, 1_000_000, group=1)
+            said = must(PERF, "functions", "report", recording.write(DATA / "long.data"))
+            self.assertRegex(said, "in the first row, record more than 1000 times as long\n")
+
     def test_enough(self):
         self.assertNotIn("only", self.printed(300))
         self.assertNotIn("longer", self.printed(500))

@@ -20,6 +20,7 @@
 #define LABEL_WIDTH	60
 #define LEAST_LABEL	20
 #define FEW_SAMPLES	100
+#define MOST_TIMES	1000
 
 #define INTERVAL_NOTE	\
 	"# 95 % intervals are about this run alone: compare several runs with --before and --after\n"
@@ -465,9 +466,10 @@ static void print_length(const struct fn_view *view, FILE *fp)
 		return;
 	number = nr_samples(view->table);
 	more = (times - 1) * view->table->seconds;
-	if (number >= FEW_SAMPLES || !(more > 0))
-		fprintf(fp, "# for +-10 %% in the first row, record %.*f times as long\n",
-			times < 10, times);
+	if (number >= FEW_SAMPLES || !(more > 0) || more > 24 * 60 * 60)
+		fprintf(fp, "# for +-10 %% in the first row, record %s%.*f times as long\n",
+			times > MOST_TIMES ? "more than " : "", times < 10,
+			fmin(times, MOST_TIMES));
 	else
 		fprintf(fp,
 			"# only %.0f sample%s: for +-10 %% in the first row, record about %.0f %s longer\n",
