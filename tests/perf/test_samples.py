@@ -346,6 +346,24 @@ class Truth(Sums):
         self.assertEqual(row["metrics"]["CM/KI"], 0)
         self.assertTrue("CM/KI" in row["weak"] or 1000 / 200 <= row["intervals"]["CM/KI"][1], row)
 
+    def test_part_of_a_sample(self):
+        """A rate has no end that is a number of many digits, as of samples with short periods."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
+        groups = [
+            [pw.Event(name, 0, n, [n + 1], 1000, sample_type=kinds, read_format=0)]
+            for n, name in enumerate(("cycles", "instructions"))
+        ]
+        recording = Recording(groups)
+        for period, place in (1_000_000, 0x2000), (10_000, 0x1000), (1, 0x1000):
+            for _ in range(20 if place == 0x2000 else 1):
+                recording.sample(0x1000, 1000)
+                recording.sample(place, period, group=1)
+        rows = report(recording.write(DATA / "part.data"))["functions"]
+        (row,) = (row for row in rows if row["address"] == 0x1000)
+        self.assertIn("CPI", row["weak"])
+        low, high = row["intervals"]["CPI"] or (0, 0)
+        self.assertTrue(low <= high < 1e6 * row["metrics"]["CPI"], row)
+
     def test_neighbours(self):
         """Each call has a miss, and some a second one, which is sampled in the next function."""
         names = [f"f{number}" for number in range(8)]

@@ -102,8 +102,8 @@ static double find_lowest_odds(double a, double b, double part)
 	const double front = lgamma(a + b) - lgamma(a) - lgamma(b);
 	double x = log(a / b) - NORMAL_95 * sqrt(1 / a + 1 / b), step;
 
-	/* A double has no such small numbers. */
-	if (a < 0.01)
+	/* They are below 1 / 1600: so little of a sample tells no end. */
+	if (a < 0.5)
 		return 0;
 	for (int i = 0; i < 50; i++) {
 		double p = 1 / (1 + exp(-x)), q = 1 / (1 + exp(x));
