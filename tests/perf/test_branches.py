@@ -540,6 +540,6 @@ class X86(unittest.TestCase):
         """Shares remain, and one line says what is missing."""
         stacks = [loop(QUICK, 10, 5)] * 30
         path = recording("gone", stacks, arch="x86_64", library=(Path("/nowhere/library.so"), 0))
-        self.assertIn("100 % of the samples with branch records cannot be read", said(path))
+        self.assertIn("branch records tell shares, but no CPI: the code of all", said(path))
         (row,) = report(path, "--by", "comm")["functions"]
         self.assertAlmostEqual(row["metrics"]["%CY"], 100)

@@ -435,6 +435,8 @@ void fn_paths__note(const struct fn_paths *paths, const char *name)
 		reason = "instructions between them are not known on this architecture";
 	else if (paths->nr_whole && find_span(paths) == NR_SPANS - 1)
 		reason = "more than 1 % of the samples reach back less than 50 cycles";
+	else if (paths->nr_unread == paths->nr_samples)
+		reason = "the code of all samples cannot be read: name its folder with --symfs";
 	if (reason)
 		fn_warn("%s: branch records tell shares, but no CPI: %s", name, reason);
 	else if (paths->nr_unread * 10 > paths->nr_samples)
