@@ -380,7 +380,7 @@ class Kinds(unittest.TestCase):
                     (row,) = table(*inputs, "-F", "#,CPI,cycles").values()
                     self.assertAlmostEqual(row["metrics"]["cycles"], times * 150_000)
         for keys in "symbol", "pmu,symbol":
-            told = "several kinds of CPUs" in report(path, "--by", keys).stderr
+            told = "--by pmu,symbol tells them apart" in report(path, "--by", keys).stderr
             self.assertEqual(told, keys == "symbol")
 
 

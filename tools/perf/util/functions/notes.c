@@ -41,8 +41,8 @@ static bool uses(const struct fn_columns *columns, const struct fn_source *sourc
 	return false;
 }
 
-/* Returns true if the rows tell CPUs apart: those of one machine that --by pmu has. */
-static bool has_rows_of_cpus(const struct fn_table *table)
+/* Returns true if only their PMUs differ: they are cores of one kind of machine. */
+static bool are_cores(const struct fn_table *table)
 {
 	const char *pmu = strstr(table->cpus[0], " pmu=");
 
@@ -50,7 +50,7 @@ static bool has_rows_of_cpus(const struct fn_table *table)
 		if (strncmp(table->cpus[0], table->cpus[i], pmu + 5 - table->cpus[0]))
 			pmu = NULL;
 	}
-	return pmu && fn_by__has(table->by, FN_BY_PMU);
+	return pmu;
 }
 
 static void note_recording(const char *side, const struct fn_columns *columns)
@@ -59,10 +59,13 @@ static void note_recording(const char *side, const struct fn_columns *columns)
 	const bool uses_samples = uses(columns, &fn_samples) || uses(columns, &fn_operations);
 	const struct fn_table *table = columns->table;
 
-	if (table->nr_cpus > 1 && !has_rows_of_cpus(table))
+	if (table->nr_cpus > 1 && !are_cores(table))
 		note(side,
-		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
+		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately",
 		     table->cpus[0], table->cpus[1]);
+	else if (table->nr_cpus > 1 && !fn_by__has(table->by, FN_BY_PMU))
+		note(side,
+		     "counts of several kinds of cores are added up: --by pmu,symbol tells them apart");
 	for (int i = 0; fn_sources[i]; i++) {
 		if (table->is_partial & fn_sources[i]->bit && uses(columns, fn_sources[i]))
 			note(side,
