@@ -923,8 +923,10 @@ static int note_unnamed(struct dso *dso, struct machine *machine __maybe_unused,
 		return 0;
 	session->noted |= BIT(is_kernel);
 	file = function_text__printable(dso__long_name(dso));
-	fn_warn("%s: %s is another build here, or may be one of another host, so its functions are addresses (others may be, too): %s",
-		session->name, file ?: "a file", is_kernel ?
+	fn_warn("%s: %s %s, so its functions are addresses (others may be, too): %s",
+		session->name, file ?: "a file",
+		reason == DSO_LOAD_ERRNO__OTHER_HOST || reason == DSO_LOAD_ERRNO__OTHER_ARCH ?
+		"may be one of another host" : "is another build here", is_kernel ?
 		"name its symbols with --kallsyms or --vmlinux" :
 		"name the folder of the recorded files with --symfs");
 	free(file);
