@@ -176,6 +176,24 @@ class Recordings(Refused):
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("cannot be read to its end", done.stderr)
 
+    def test_arrays_of_a_program(self):
+        """Those of a BPF program lie outside of its data, or nowhere."""
+        event = pw.Event("cycles", 0, 0, [1], LONG, sample_type=pw.IP | pw.TID | pw.TIME)
+        for arrays, place, number in (1 << 3, 2**40, 1), (1 << 3, 0, 2**24), (0, 4096, 1):
+            info = bytearray(232)
+            struct.pack_into("<I", info, 4, 7)
+            struct.pack_into("<IIQ", info, 104, number, number, place)
+            where, writer = pw.Where(1, 100, 100), pw.Writer([[event]])
+            writer.side(18, struct.pack("<HHIQ", 1, 0, 7, 0), where)  # program 7 is loaded
+            writer.sample(event, where, 0x1000, LONG, [(1, 0)])
+            program = struct.pack("<IIIQ", 1, len(info), 8, arrays) + info + bytes(8)
+            text = {**writer.features(), 25: program}
+            writer.features = lambda now=text: now
+            writer.write(DATA / "program.data")
+            done = report(DATA / "program.data")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("%CY", done.stdout)
+
     def test_rows_of_many_events(self):
         """Each sample is in another function: rows have no products of 64 events."""
         kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
