@@ -6,7 +6,7 @@
  *                where (rows.c), which stream
  *     -> fn_source  branches.c, operations.c, samples.c, windows.c: makes observations of a
  *                   sample, with what session.h has
- *     -> table.c    fn_set__observe(): the only place that adds anything
+ *     -> table.c    the sums of rows, to which they add them
  *   columns.c    fn_columns: which rates and shares a table has
  *   estimate.c   their values with intervals and marks, from the sums of a table
  *   print.c      text and csv; json.c, the browser: all print a fn_view
@@ -265,11 +265,9 @@ static inline void fn_sums__observe(const struct fn_set *set, struct fn_sums *su
 	}
 }
 
-/* Adds an observation of @number windows that count all events of a set, or one of one event. */
+/* Adds an observation of @number windows that count all events of a set. */
 int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
 		    const double *counts, double number);
-int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
-			  unsigned int event, double count, unsigned int distance);
 double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
 			unsigned int b);
 

@@ -3,6 +3,7 @@
  * Event samples: a sample stands for its period of its event, in the function of its address, or of
  * its last branch record. With call chains it counts for each function of its chain.
  */
+#include <errno.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
@@ -76,26 +77,30 @@ static double weigh(const struct fn_sample *sample)
 	return fmax(own->second ?: 2 * own->first, 1);
 }
 
-/* Each function of a call chain has an observation; a recursion counts once. */
-static int observe_chain(struct fn_table *table, const struct fn_chains *chains,
-			 const struct fn_evsel *own, double weight)
+static int observe(struct fn_table *table, const struct fn_evsel *own, struct fn_row *row,
+		   double weight, unsigned int distance)
 {
-	int err = 0;
+	const struct fn_set *set = own->samples;
+	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
+	double *value;
 
-	table->stamp++;
-	for (unsigned int i = 0; !err && i < chains->nr; i++) {
-		struct fn_row *row = chains->frames[i];
-
-		if (row->stamp == table->stamp)
-			continue;
-		row->stamp = table->stamp;
-		err = fn_set__observe_event(table, own->samples, row, own->event, weight, FN_FAR);
-	}
-	return err;
+	if (!sums)
+		return -ENOMEM;
+	sums->number++;
+	sums->independent++;
+	value = &sums->values[own->event];
+	value[0] += weight;
+	value[set->nr_events] += weight * weight;
+	value[2 * set->nr_events]++;
+	if (distance < FN_FAR)
+		value[(3 + DIV_ROUND_UP(distance, 4)) * set->nr_events] += weight;
+	return 0;
 }
 
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
+	const struct fn_chains *chains = session->chains;
+	struct fn_table *table = session->table;
 	struct fn_evsel *own = sample->own;
 	struct fn_row *origin = sample->place.row;
 	const double weight = weigh(sample);
@@ -109,10 +114,17 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 	own->number++;
 	if ((origin == sample->place.row && sample->place.is_filtered) || !origin)
 		return 0;
-	if (session->chains)
-		return observe_chain(session->table, session->chains, own, weight);
-	return fn_set__observe_event(session->table, own->samples, origin, own->event, weight,
-				     is_exact ? FN_FAR : sample->place.distance);
+	/* Each function of a call chain has an observation; a recursion counts once. */
+	table->stamp++;
+	for (unsigned int i = 0; !err && i < (chains ? chains->nr : 1); i++) {
+		struct fn_row *row = chains ? chains->frames[i] : origin;
+
+		if (row->stamp == table->stamp)
+			continue;
+		row->stamp = table->stamp;
+		err = observe(table, own, row, weight, is_exact ? FN_FAR : sample->place.distance);
+	}
+	return err;
 }
 
 /* Returns what an event has counted, as a multiple of its sum of periods; 0: not known. */

@@ -318,25 +318,6 @@ int fn_set__observe(struct fn_table *table, const struct fn_set *set, struct fn_
 	return 0;
 }
 
-int fn_set__observe_event(struct fn_table *table, const struct fn_set *set, struct fn_row *row,
-			  unsigned int event, double count, unsigned int distance)
-{
-	struct fn_sums *sums = fn_row__findnew_sums(table, row, set);
-	double *value;
-
-	if (!sums)
-		return -ENOMEM;
-	sums->number++;
-	sums->independent++;
-	value = &sums->values[event];
-	value[0] += count;
-	value[set->nr_events] += count * count;
-	value[2 * set->nr_events]++;
-	if (distance < FN_FAR)
-		value[(3 + DIV_ROUND_UP(distance, 4)) * set->nr_events] += count;
-	return 0;
-}
-
 static void add_sums(const struct fn_set *set, struct fn_sums *sums, const struct fn_sums *other)
 {
 	const size_t nr = fn_set__nr_values(set);
