@@ -62,8 +62,8 @@ class Groups(unittest.TestCase):
             events[-1].flags |= flags
         return events
 
-    def take(self, writer: pw.Writer, group: Sequence[pw.Event]) -> pw.Writer:
-        """Samples of the group on each CPU."""
+    def take(self, writer: pw.Writer, group: Sequence[pw.Event], back: int = 0) -> pw.Writer:
+        """Samples of the group on each CPU. In the middle, the clock is set back by this time."""
         writer.comm(pw.Where(1, 10, 10), "prog")
         values = {id_: 0 for event in group for id_ in event.ids}
         events = {event.name: event for event in group}
@@ -75,7 +75,10 @@ class Groups(unittest.TestCase):
                     values[event.ids[cpu]] += counts.get(event.name, 0)
                 writer.sample(
                     events["cycles"],
-                    pw.Where(2000 + 1000 * number + cpu, 10, 10, cpu),
+                    pw.Where(
+                        2000 + 1000 * number + cpu - back * (2 * number >= self.SAMPLES),
+                        *(10, 10, cpu),
+                    ),
                     F if cpi == 2 else G,
                     1000,
                     [(event.ids[cpu], values[event.ids[cpu]]) for event in group],
@@ -83,14 +86,16 @@ class Groups(unittest.TestCase):
                 )
         return writer
 
-    def check(self, writer: pw.Writer, factor: int = 1) -> None:
+    def check(
+        self, writer: pw.Writer, factor: int = 1, forms: Sequence[str] = ("data", "pipe")
+    ) -> None:
         """The number of windows and the CPI of each function, in a file and in a pipe.
 
         factor: this number of streams have the same samples.
         """
         writer.write(DATA / "groups.data")
         writer.write_pipe(DATA / "groups.pipe")
-        for path in DATA / "groups.data", DATA / "groups.pipe":
+        for path in (DATA / f"groups.{form}" for form in forms):
             done = report(path)
             self.assertEqual(done.returncode, 0, done.stderr)
             rows = {}
@@ -117,6 +122,16 @@ class Groups(unittest.TestCase):
             for writer in pw.Writer([group]), lone(group):
                 with self.subTest(cpus=cpus, flags=flags):
                     self.check(self.take(writer, group), factor=cpus)
+
+    def test_clock_set_back(self):
+        """As with perf record -k CLOCK_REALTIME. The buffer of one CPU has the right order."""
+
+        class OneCpu(pw.Writer):
+            def cpu(self) -> dict[int, bytes]:
+                return {**super().cpu(), pw.HEADER_NRCPUS: struct.pack("<II", 1, 1)}
+
+        group = self.group("cycles", "instructions")
+        self.check(self.take(OneCpu([group]), group, back=59_500), forms=["data"])
 
     def test_throttled_leader(self):
         """Since Linux 6.16 a record names the leader. The window is not used."""

@@ -807,6 +807,25 @@ static bool refuse_kinds(const struct fn_session *session)
 	return false;
 }
 
+/*
+ * Returns true if perf record had one buffer only, from its start to its end: records are in the
+ * order in which this was written, so nothing is to be sorted.
+ */
+static bool has_one_buffer(const struct perf_session *perf)
+{
+	struct evsel *evsel;
+
+	if (perf->header.env.nr_cpus_online != 1 || perf_data__is_pipe(perf->data) ||
+	    perf_data__is_dir(perf->data))
+		return false;
+	evlist__for_each_entry(perf->evlist, evsel) {
+		if (evsel->core.ids != 1 || evsel->core.attr.write_backward ||
+		    fn_evsel__is_of_aux(evsel))
+			return false;
+	}
+	return true;
+}
+
 static int process(struct fn_session *session)
 {
 	const struct fn_options *options = session->options;
@@ -835,6 +854,7 @@ static int process(struct fn_session *session)
 		       options->time);
 		return -1;
 	}
+	session->tool.ordered_events &= !has_one_buffer(perf);
 	err = is_cut(perf) ? -EINVAL : perf_session__process_events(perf);
 	if (!err && !session->err)
 		session->err = fn_session__add_idle_events(session);
