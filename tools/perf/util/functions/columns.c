@@ -332,9 +332,7 @@ static int add_event_columns(struct fn_columns *columns, const char *per)
 	const struct fn_table *table = columns->table;
 	int err = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		for (unsigned int j = 0; !err && !set->is_hidden && j < set->nr_events; j++) {
 			const char *event = set->events[j].name;
 
@@ -372,9 +370,8 @@ static int add_columns(struct fn_columns *columns)
 
 		err = add_recorded(columns, &column);
 	}
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		has_instructions |= !table->sets[i]->is_hidden &&
-				    fn_set__find(table->sets[i], "instructions") >= 0;
+	fn_table__for_each_set(table, set)
+		has_instructions |= !set->is_hidden && fn_set__find(set, "instructions") >= 0;
 	if (!err && has_instructions)
 		err = add_event_columns(columns, "instructions");
 	err = err ?: add_event_columns(columns, FN_TOTAL);
@@ -393,8 +390,7 @@ static void set_numbers(struct fn_columns *columns)
 	for (unsigned int j = 1; j < columns->nr; j++)
 		is_chosen |= !columns->columns[j].is_count &&
 			     is_in(columns->fields, columns->columns[j].title);
-	for (size_t i = 0; i < columns->table->nr_rows; i++) {
-		const struct fn_row *row = columns->table->rows[i];
+	fn_table__for_each_row(columns->table, row) {
 		struct fn_value *number = fn_columns__value(columns, row, 0);
 		double widest = -1;
 

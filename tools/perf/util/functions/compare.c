@@ -142,9 +142,7 @@ static int normalise_names(struct fn_table *table)
 		regfree(&changes);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		struct fn_row *row = table->rows[i];
-
+	fn_table__for_each_row(table, row) {
 		remove_matches(&changes, row->symbol);
 		if (strstr(row->symbol, "_R"))
 			remove_matches(&rust, row->symbol);
@@ -303,8 +301,8 @@ static int find_pairs(struct comparison *comparison)
 	for (int side = BEFORE; side < NR_SIDES; side++) {
 		const struct fn_table *table = &comparison->sides[side].runs->table;
 
-		for (size_t i = 0; i < table->nr_rows; i++)
-			comparison->pairs[comparison->nr_pairs++].rows[side] = table->rows[i];
+		fn_table__for_each_row(table, row)
+			comparison->pairs[comparison->nr_pairs++].rows[side] = row;
 	}
 	qsort(comparison->pairs, nr, sizeof(*comparison->pairs), compare_names);
 	for (int likeness = LIKE_PATH; likeness >= LIKE_SYMBOL; likeness--)

@@ -111,8 +111,7 @@ static struct places find_places(const struct fn_table *table, const struct fn_s
 {
 	struct places places = {};
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		int at_y = is_of(set, source) ? fn_set__find(set, y) : -1;
 		int at_x = !x ? 0 : at_y < 0 || x == y ? at_y : fn_set__find(set, x);
 
@@ -197,9 +196,7 @@ static const char *find_link(const struct fn_table *table, const struct fn_sourc
 {
 	const char *link = NULL;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		if (!is_of(set, source) || fn_set__find(set, one) < 0)
 			continue;
 		for (unsigned int j = 0; j < set->nr_events; j++) {
@@ -221,8 +218,7 @@ static struct places find_even(const struct fn_table *table, const struct fn_sou
 {
 	struct places places = {};
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		bool is_known = false;
 		int place;
 
@@ -414,8 +410,8 @@ static struct fn_value even_share(double scale, struct pool own, const struct po
 static bool is_leader(const struct fn_table *table, const struct fn_source *source,
 		      const char *event)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (is_of(table->sets[i], source) && fn_set__find(table->sets[i], event) > 0)
+	fn_table__for_each_set(table, set) {
+		if (is_of(set, source) && fn_set__find(set, event) > 0)
 			return false;
 	}
 	return true;
@@ -454,8 +450,7 @@ static struct fn_event marks_of(const struct fn_table *table, const struct fn_so
 {
 	struct fn_event marks = { .is_precise = true };
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		int place = is_of(set, source) ? fn_set__find(set, event) : -1;
 
 		if (place >= 0)
@@ -687,12 +682,12 @@ static void begin_share(struct context *context)
 	context->all = pool_at(&context->even, NULL);
 	if (context->source->is_even || is_leader(table, context->source, event))
 		return;
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		if (estimate_count(&context->even, &context->led, table->rows[i], &count)) {
+	fn_table__for_each_row(table, row) {
+		if (estimate_count(&context->even, &context->led, row, &count)) {
 			context->sum += count.value;
 			context->variance += isnan(count.error) ? 0 : count.error * count.error;
 		} else {
-			context->unknown += pool_at(&context->even, table->rows[i]).y;
+			context->unknown += pool_at(&context->even, row).y;
 		}
 	}
 }
@@ -797,10 +792,9 @@ int fn_columns__set_values(struct fn_columns *columns, unsigned int first)
 		contexts[i].whole = value_in(&contexts[i], NULL);
 	}
 	/* All values of a row at once, while its sums are in a cache. */
-	for (size_t i = 0; i < table->nr_rows; i++) {
+	fn_table__for_each_row(table, row) {
 		for (unsigned int j = 0; j < nr; j++)
-			*fn_columns__value(columns, table->rows[i], first + j) =
-				value_in(&contexts[j], table->rows[i]);
+			*fn_columns__value(columns, row, first + j) = value_in(&contexts[j], row);
 	}
 	for (unsigned int i = 0; i < nr; i++)
 		end_column(&contexts[i]);
@@ -946,8 +940,7 @@ static const struct fn_set *find_main_set(const struct fn_table *table,
 	const struct fn_set *found = NULL;
 	unsigned int most = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		unsigned int has = 0;
 
 		for (unsigned int j = 0; is_of(set, source) && j < nr; j++)
@@ -964,8 +957,7 @@ static const struct fn_set *find_main_set(const struct fn_table *table,
 static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 			 const struct fn_set *main, const char *event, struct counted *counted)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		const struct fn_sums *own = fn_row__sums(row, set);
 		const struct fn_sums *other = fn_row__sums(row, main);
 		int place = is_of(set, main->source) ? fn_set__find(set, event) : -1;

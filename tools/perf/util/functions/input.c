@@ -55,31 +55,27 @@ static int read_recording(const char *path, int pipe, const struct fn_options *o
 /* Drops the sets of other sources. Returns false if nothing is left. */
 static bool choose_source(struct fn_table *table, const struct fn_source *source)
 {
-	bool found = false;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		found |= table->sets[i]->source == source && !table->sets[i]->is_hidden;
-	for (unsigned int i = 0; found && i < table->nr_sets; i++) {
-		struct fn_set *set = table->sets[i];
+	if (!fn_table__has_source(table, source, NULL))
+		return false;
+	fn_table__for_each_set(table, set) {
 		bool is_needed = set->source == source;
 
-		for (unsigned int j = 0; j < table->nr_sets; j++)
-			is_needed |= table->sets[j]->source == source &&
-				     table->sets[j]->even == set;
+		fn_table__for_each_set(table, other)
+			is_needed |= other->source == source && other->even == set;
 		/* CPI is that of samples over operations. */
 		is_needed |= source == &fn_operations && set->source == &fn_samples &&
 			     fn_table__number(table, NULL, source);
 		set->is_dropped = !is_needed;
 		set->is_hidden |= set->source != source;
-		for (size_t j = 0; set->is_hidden && j < table->nr_rows; j++) {
-			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+		fn_table__for_each_row(table, row) {
+			struct fn_sums *sums = fn_row__sums(row, set);
 
 			/* Only samples of the leader tell shares. */
-			if (sums && source == &fn_windows && !sums->values[0])
-				zfree(&table->rows[j]->sums[set->index]);
+			if (sums && set->is_hidden && source == &fn_windows && !sums->values[0])
+				zfree(&row->sums[set->index]);
 		}
 	}
-	return found;
+	return true;
 }
 
 static int read_sums(const char *path, int fd, const struct fn_options *options,

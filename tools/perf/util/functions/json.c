@@ -175,9 +175,9 @@ void fn_json__head(struct fn_json *json, const struct fn_table *table)
 void fn_json__recorded(struct fn_json *json, const struct fn_table *table)
 {
 	fn_json__begin(json, "sets", '[');
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (!table->sets[i]->is_hidden)
-			write_set(json, table->sets[i]);
+	fn_table__for_each_set(table, set) {
+		if (!set->is_hidden)
+			write_set(json, set);
 	}
 	fn_json__end(json, ']');
 	fn_json__begin(json, "cpus", '[');
@@ -294,8 +294,8 @@ static const char **find_events(const struct fn_table *table, unsigned int *nr)
 	const char **events;
 	unsigned int most = 1;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		most += table->sets[i]->nr_events;
+	fn_table__for_each_set(table, set)
+		most += set->nr_events;
 	events = calloc(most, sizeof(*events));
 	*nr = 0;
 	for (unsigned int i = 0; events && i < table->nr_sets; i++) {

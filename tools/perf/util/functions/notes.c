@@ -96,9 +96,7 @@ static void note_events(const char *side, const struct fn_table *table)
 	/* Of scarce events, and of stretched ones: the first, and whether there are others. */
 	const char *first[2] = {}, *others[2] = { "", "" };
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			const struct fn_event *event = &set->events[j];
 			const bool is_of[2] = { event->is_scarce, event->is_stretched };
@@ -153,20 +151,19 @@ static void note_apart(const char *side, const struct fn_columns *columns)
 /* Windows that are long should nevertheless lie in one function. */
 static void note_lengths(const char *side, const struct fn_table *table)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		const char *leader = set->events[0].name;
 		double all = 0, mixed = 0;
 
 		if (set->source != &fn_windows || set->is_hidden || !set->windows->number)
 			continue;
-		for (size_t j = 0; j < table->nr_rows; j++) {
-			const struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+		fn_table__for_each_row(table, row) {
+			const struct fn_sums *sums = fn_row__sums(row, set);
 
 			if (!sums)
 				continue;
 			all += sums->ended;
-			if (fn_windows.doubt(table->rows[j], set, 0, 0))
+			if (fn_windows.doubt(row, set, 0, 0))
 				mixed += sums->ended;
 		}
 		if (2 * mixed > all)
@@ -182,9 +179,8 @@ static void note_lengths(const char *side, const struct fn_table *table)
 static const struct fn_column *find_disturbed(const struct fn_columns *columns)
 {
 	for (unsigned int i = 0; i < columns->nr; i++) {
-		for (size_t r = 0; r < columns->table->nr_rows; r++) {
-			const char *doubt = fn_columns__value(columns, columns->table->rows[r],
-							      i)->doubt;
+		fn_table__for_each_row(columns->table, row) {
+			const char *doubt = fn_columns__value(columns, row, i)->doubt;
 
 			if (doubt && !strcmp(doubt, "interrupt") && columns->columns[i].event)
 				return &columns->columns[i];
@@ -197,8 +193,9 @@ static void note_interrupts(const char *side, const struct fn_columns *columns)
 {
 	const struct fn_column *column = find_disturbed(columns);
 
-	for (unsigned int i = 0; column && i < columns->table->nr_sets; i++) {
-		const struct fn_set *set = columns->table->sets[i];
+	if (!column)
+		return;
+	fn_table__for_each_set(columns->table, set) {
 		const int y = fn_set__find(set, column->event);
 		const int x = fn_set__find(set, column->per);
 		char short_ones[FN_CELL_SIZE], long_ones[FN_CELL_SIZE];
@@ -234,8 +231,7 @@ static void note_names(const char *side, const struct fn_table *table,
 	double all = 0, cut = 0, unnamed = 0, without = 0;
 	bool has_lines = false;
 
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		const struct fn_row *row = table->rows[i];
+	fn_table__for_each_row(table, row) {
 		const double number = fn_table__number(table, row, NULL);
 		const bool is_cut = fn_row__is(row, FN_CUT);
 

@@ -373,9 +373,8 @@ static void print_sources(const struct fn_view *view, FILE *fp)
 	const char *begin = "# source: ";
 	bool is_recorded = false;
 
-	for (unsigned int i = 0; i < view->table->nr_sets; i++)
-		is_recorded |= view->table->sets[i]->source == &fn_samples &&
-			       view->table->sets[i]->is_recorded;
+	fn_table__for_each_set(view->table, set)
+		is_recorded |= set->source == &fn_samples && set->is_recorded;
 	for (int s = 0; fn_sources[s]; s++) {
 		struct strbuf titles = STRBUF_INIT;
 		bool is_only = true;
@@ -408,9 +407,7 @@ static void print_horizons(const struct fn_view *view, FILE *fp)
 {
 	const char *begin = "# CPI of branch records: from the ";
 
-	for (unsigned int i = 0; i < view->table->nr_sets; i++) {
-		const struct fn_set *set = view->table->sets[i];
-
+	fn_table__for_each_set(view->table, set) {
 		for (unsigned int j = 0; j < set->nr_groups; j++) {
 			if (set->source != &fn_branches || !set->groups[j].window)
 				continue;
@@ -428,8 +425,8 @@ static double nr_samples(const struct fn_table *table)
 {
 	if (fn_by__is(table->by, FN_BY_CHILDREN))
 		return INFINITY;
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->source != &fn_samples)
+	fn_table__for_each_set(table, set) {
+		if (set->source != &fn_samples)
 			return INFINITY;
 	}
 	return fn_table__number(table, NULL, NULL);
@@ -654,10 +651,9 @@ static int init_rows(struct fn_view *view, int sort, double percent_limit, size_
 	view->nr_rows = 0;
 	if (!view->rows)
 		return -ENOMEM;
-	for (size_t i = 0; i < view->table->nr_rows; i++) {
-		if (!percent_limit ||
-		    !fn_columns__is_small(view->columns, view->table->rows[i], percent_limit))
-			view->rows[view->nr_rows++] = view->table->rows[i];
+	fn_table__for_each_row(view->table, row) {
+		if (!percent_limit || !fn_columns__is_small(view->columns, row, percent_limit))
+			view->rows[view->nr_rows++] = row;
 	}
 	fn_view__sort(view, sort);
 	if (limit)

@@ -630,9 +630,7 @@ static int add_part(struct fn_rows *rows, enum fn_key key, const struct fn_row *
 
 int fn_rows__finish(struct fn_rows *rows)
 {
-	for (size_t i = 0; i < rows->table->nr_rows; i++) {
-		struct fn_row *row = rows->table->rows[i];
-
+	fn_table__for_each_row(rows->table, row) {
 		strbuf_setlen(&rows->name, 0);
 		for (unsigned int j = 0; row->parts && j < rows->nr_keys; j++) {
 			if (add_part(rows, rows->keys[j], row->parts[j]) < 0)

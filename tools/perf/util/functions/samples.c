@@ -278,9 +278,7 @@ void fn_samples__scale(struct fn_session *session)
 
 	if (!is_live)
 		fn_streams__count(session->streams);
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++)
 			scale_event(session->session->evlist, is_live ? 0 : session->nr_tasks,
 				    table, set, j);

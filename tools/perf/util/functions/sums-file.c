@@ -355,9 +355,9 @@ static void write_set_lines(struct line *line, struct fn_set *set)
 	write_line(line, "windows");
 	write_line(line, "longs");
 	write_line(line, "late");
-	for (size_t i = 0; i < line->table->nr_rows; i++) {
-		line->row = line->table->rows[i];
-		if (fn_row__sums(line->row, set))
+	fn_table__for_each_row(line->table, row) {
+		line->row = row;
+		if (fn_row__sums(row, set))
 			write_line(line, "row");
 	}
 }
@@ -375,8 +375,8 @@ static int write_table(struct fn_table *table, FILE *fp)
 		write_line(&line, "lacks-children");
 	for (line.place = 0; line.place < table->nr_cpus; line.place++)
 		write_line(&line, "cpu");
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		write_set_lines(&line, table->sets[i]);
+	fn_table__for_each_set(table, set)
+		write_set_lines(&line, set);
 	write_line(&line, "end");
 	errno = 0;
 	if (fflush(fp) || ferror(fp))

@@ -60,10 +60,10 @@ static void free_row(struct fn_row *row)
 
 void fn_table__exit(struct fn_table *table)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		free_set(table->sets[i]);
-	for (size_t i = 0; i < table->nr_rows; i++)
-		free_row(table->rows[i]);
+	fn_table__for_each_set(table, set)
+		free_set(set);
+	fn_table__for_each_row(table, row)
+		free_row(row);
 	for (unsigned int i = 0; i < table->nr_cpus; i++)
 		free(table->cpus[i]);
 	free(table->sets);
@@ -224,8 +224,7 @@ struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source 
 static struct fn_set *find_set(const struct fn_table *table, const struct fn_source *source,
 			       const struct fn_event *events, unsigned int nr_events)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		unsigned int nr = 0;
 
 		if (set->is_dropped || set->source != source || set->nr_events != nr_events)
@@ -343,8 +342,8 @@ static bool is_empty(const struct fn_row *row)
 
 bool fn_table__is_empty(const struct fn_table *table)
 {
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		if (!is_empty(table->rows[i]))
+	fn_table__for_each_row(table, row) {
+		if (!is_empty(row))
 			return false;
 	}
 	return true;
@@ -355,8 +354,7 @@ double fn_table__number(const struct fn_table *table, const struct fn_row *row,
 {
 	double number = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		const struct fn_sums *sums = fn_row__sums(row, set);
 
 		if (sums && (!source || (set->source == source && !set->is_hidden)))
@@ -373,9 +371,7 @@ static bool is_shown(const struct fn_set *set)
 bool fn_table__has_source(const struct fn_table *table, const struct fn_source *source,
 			  const char *event)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		if (set->source == source && is_shown(set) &&
 		    (!event || fn_set__find(set, event) >= 0))
 			return true;
@@ -444,8 +440,7 @@ static int merge_rows(struct fn_table *table)
 	size_t nr = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		struct fn_row *row = table->rows[i];
+	fn_table__for_each_row(table, row) {
 		struct fn_row *last = nr ? table->rows[nr - 1] : NULL;
 
 		if (last && !compare_rows(last, row))
@@ -464,17 +459,14 @@ static void drop_sets(struct fn_table *table)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		if (set->even && set->even->is_dropped)
 			set->even = NULL;
 	}
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		struct fn_set *set = table->sets[i];
 
-		for (size_t j = 0; j < table->nr_rows; j++) {
-			struct fn_row *row = table->rows[j];
+		fn_table__for_each_row(table, row) {
 			struct fn_sums *sums = i < row->nr_sums ? row->sums[i] : NULL;
 
 			if (i < row->nr_sums)
@@ -494,8 +486,8 @@ static void drop_sets(struct fn_table *table)
 		table->sets[nr++] = set;
 	}
 	table->nr_sets = nr;
-	for (size_t j = 0; j < table->nr_rows; j++)
-		table->rows[j]->nr_sums = min(table->rows[j]->nr_sums, nr);
+	fn_table__for_each_row(table, row)
+		row->nr_sums = min(row->nr_sums, nr);
 }
 
 int fn_table__settle(struct fn_table *table)
@@ -509,11 +501,9 @@ int fn_table__settle(struct fn_table *table)
 		qsort(table->rows, table->nr_rows, sizeof(*table->rows), sort_rows);
 	err = merge_rows(table);
 	drop_addresses(table);
-	for (unsigned int i = 0; i < table->nr_sets; i++)
-		memset(table->sets[i]->total, 0, sums_size(table->sets[i]));
-	for (size_t i = 0; i < table->nr_rows; i++) {
-		struct fn_row *row = table->rows[i];
-
+	fn_table__for_each_set(table, set)
+		memset(set->total, 0, sums_size(set));
+	fn_table__for_each_row(table, row) {
 		if (is_empty(row)) {
 			drop_row(table, row);
 			continue;
@@ -531,9 +521,7 @@ int fn_table__settle(struct fn_table *table)
 
 void fn_table__clear(struct fn_table *table)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			struct fn_event *event = &set->events[j];
 
@@ -545,8 +533,8 @@ void fn_table__clear(struct fn_table *table)
 		memset(set->longs, 0, sums_size(set));
 		set->late = 0;
 		set->nr_late = 0;
-		for (size_t j = 0; j < table->nr_rows; j++) {
-			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+		fn_table__for_each_row(table, row) {
+			struct fn_sums *sums = fn_row__sums(row, set);
 
 			if (sums && (sums->number || sums->begun || sums->ended))
 				memset(sums, 0, sums_size(set));
@@ -558,8 +546,8 @@ void fn_table__clear(struct fn_table *table)
 
 bool fn_table__has_event(const struct fn_table *table, const char *name)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (fn_set__find(table->sets[i], name) >= 0)
+	fn_table__for_each_set(table, set) {
+		if (fn_set__find(set, name) >= 0)
 			return true;
 	}
 	return false;
@@ -570,9 +558,7 @@ static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
 {
 	if (hweight32(vendors_of(a) | vendors_of(b)) < 2)
 		return false;
-	for (unsigned int i = 0; i < b->nr_sets; i++) {
-		const struct fn_set *set = b->sets[i];
-
+	fn_table__for_each_set(b, set) {
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			if (!fn_event__is_portable(set->events[j].name) &&
 			    fn_table__has_event(a, set->events[j].name))
@@ -585,8 +571,7 @@ static bool differ_by_vendor(const struct fn_table *a, const struct fn_table *b)
 /* Returns true if a table has a set, or one of the source with more events, or with less. */
 static bool has_set(const struct fn_table *table, const struct fn_set *set)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *other = table->sets[i];
+	fn_table__for_each_set(table, other) {
 		unsigned int nr = 0;
 
 		for (unsigned int j = 0; other->source == set->source && j < set->nr_events; j++)
@@ -605,9 +590,7 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 
 	if (strcmp(a->by, b->by) || a->inlines != b->inlines)
 		return "its rows are of another kind (--by, --children, --inline)";
-	for (unsigned int i = 0; i < less->nr_sets; i++) {
-		const struct fn_set *set = less->sets[i];
-
+	fn_table__for_each_set(less, set) {
 		if (!set->is_dropped && !has_set(more, set))
 			return "it has other events or sources (name one with all groups first)";
 	}
@@ -643,9 +626,7 @@ static u32 lacks(const struct fn_table *other, const struct fn_table *table)
 {
 	u32 bits = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
-
+	fn_table__for_each_set(table, set) {
 		for (unsigned int j = 0; is_shown(set) && j < set->nr_events; j++) {
 			const char *event = set->source->is_joint ? NULL : set->events[j].name;
 

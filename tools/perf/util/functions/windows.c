@@ -165,8 +165,7 @@ void fn_windows__stretch(struct fn_session *session)
 	struct fn_table *table = session->table;
 	struct evsel *evsel;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		double times[2] = {};
 
 		evlist__for_each_entry(session->session->evlist, evsel) {
@@ -181,8 +180,8 @@ void fn_windows__stretch(struct fn_session *session)
 			continue;
 		for (unsigned int j = 0; j < set->nr_events; j++)
 			set->events[j].is_stretched |= times[0] >= 1.005 * times[1];
-		for (size_t j = 0; j < table->nr_rows; j++) {
-			struct fn_sums *sums = fn_row__sums(table->rows[j], set);
+		fn_table__for_each_row(table, row) {
+			struct fn_sums *sums = fn_row__sums(row, set);
 
 			for (size_t k = 0; sums && k < fn_set__nr_values(set); k++)
 				sums->values[k] *= k < set->nr_events ? times[0] / times[1] :
@@ -220,8 +219,7 @@ static double exits_in_window(const struct fn_set *set, const struct fn_sums *su
 
 double fn_windows__exits(const struct fn_table *table, const struct fn_row *row, double *late)
 {
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		const struct fn_sums *sums = fn_row__sums(row, set);
 
 		if (set->source != &fn_windows || !set->nr_late || !set->windows->number)
@@ -240,8 +238,7 @@ struct fn_value fn_windows__discarded(const struct fn_column *column, const stru
 	struct fn_value value = fn_undefined;
 	double ended = 0, matched = 0;
 
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct fn_set *set = table->sets[i];
+	fn_table__for_each_set(table, set) {
 		const struct fn_sums *sums = fn_row__sums(row, set);
 
 		if (set->source != &fn_windows || set->is_hidden || !sums)
