@@ -253,9 +253,6 @@ static int report_table(struct fn_report *report)
 		err = add_input(report, input_name ?: "perf.data", &table);
 	for (unsigned int i = 0; !err && i < nr; i++)
 		err = add_input(report, report->inputs[i].path, &table);
-	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
-	if (!report->browse)
-		signal(SIGPIPE, SIG_DFL);
 	if (!err && fn_table__is_empty(&table) && fn_options__filter(&report->options))
 		fn_input__note_empty(nr > 1 ? "the recordings" : report->options.name,
 				     &report->options);

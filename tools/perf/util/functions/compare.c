@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <math.h>
 #include <regex.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -1048,12 +1047,8 @@ int fn_compare(struct fn_report *report)
 	struct side *sides = comparison.sides;
 	int err;
 
-	err = read_side(sides, FN_BEFORE, report) ?: read_side(sides, FN_AFTER, report);
-	if (!err) {
-		/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
-		signal(SIGPIPE, SIG_DFL);
-		err = compare_sides(&comparison);
-	}
+	err = read_side(sides, FN_BEFORE, report) ?: read_side(sides, FN_AFTER, report) ?:
+	      compare_sides(&comparison);
 	side__exit(&sides[BEFORE]);
 	side__exit(&sides[AFTER]);
 	free(comparison.pairs);

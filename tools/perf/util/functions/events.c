@@ -375,9 +375,14 @@ bool fn_event__is_branch(const char *name)
 	return false;
 }
 
+bool fn_event__is_clock(const char *name)
+{
+	return !strcmp(name, "cpu-clock") || !strcmp(name, "task-clock");
+}
+
 bool fn_event__is_time(const char *name)
 {
-	return !strcmp(name, "cycles") || !strcmp(name, "cpu-clock") || !strcmp(name, "task-clock");
+	return !strcmp(name, "cycles") || fn_event__is_clock(name);
 }
 
 /*

@@ -72,6 +72,7 @@ char *fn_event__name(const struct perf_event_attr *attr, const char *name, const
 bool fn_event__differs(const struct perf_event_attr *attr, const struct perf_event_attr *other,
 		       const char *cpu);
 bool fn_event__is_portable(const char *name);	/* the same on the CPUs of all vendors */
+bool fn_event__is_clock(const char *name);	/* of the kernel: it counts nanoseconds */
 bool fn_event__is_time(const char *name);	/* a delay of all samples changes no share of it */
 bool fn_event__is_branch(const char *name);
 bool fn_event__config(const char *terms, enum fn_vendor vendor, u64 *config);

@@ -3,6 +3,7 @@
 #include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -205,6 +206,8 @@ int fn_input__read(const char *path, struct fn_options *options, const char *sum
 		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
 	if (fd >= 0)
 		close(fd);
+	/* addr2line makes perf ignore this, but `| head` must end the command silently. */
+	signal(SIGPIPE, SIG_DFL);
 	if (!err && options->has_by && strcmp(table->by, options->by)) {
 		fn_err("%s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording",
 		       path, fn_by__is(table->by, FN_BY_CHILDREN) ? "of --" : "by ", table->by);

@@ -242,11 +242,6 @@ static void write_observations(struct fn_json *json, const struct fn_table *tabl
 	fn_json__end(json, '}');
 }
 
-static const char *unit_of(const char *event)
-{
-	return strcmp(event, "cpu-clock") && strcmp(event, "task-clock") ? "events" : "nanoseconds";
-}
-
 /* Writes all events, and the one that the widths of a flame graph stand for. */
 static void write_events(struct fn_json *json, const struct fn_columns *columns,
 			 const char *const *events, unsigned int nr)
@@ -257,7 +252,8 @@ static void write_events(struct fn_json *json, const struct fn_columns *columns,
 	for (unsigned int i = 0; i < nr; i++) {
 		fn_json__begin(json, NULL, '{');
 		fn_json__string(json, "name", events[i]);
-		fn_json__string(json, "unit", unit_of(events[i]));
+		fn_json__string(json, "unit",
+				fn_event__is_clock(events[i]) ? "nanoseconds" : "events");
 		fn_json__end(json, '}');
 	}
 	fn_json__end(json, ']');

@@ -170,8 +170,7 @@ static void note_lengths(const char *side, const struct fn_table *table)
 			note(side,
 			     "windows have %.0f %s on average, more than most calls, and %.0f %% of them end in functions that they often leave, whose values are weak: let the events sample, or record with a shorter period",
 			     set->windows->values[0] / set->windows->number,
-			     strcmp(leader, "cpu-clock") && strcmp(leader, "task-clock") ?
-			     leader : "ns", 100 * mixed / all);
+			     fn_event__is_clock(leader) ? "ns" : leader, 100 * mixed / all);
 	}
 }
 

@@ -247,12 +247,6 @@ static struct fn_row *unmapped_row(struct fn_rows *rows, u64 ip)
 	return find_named(rows, FN_BY_SYMBOL, identity, "", "", &ip);
 }
 
-/* Uses the memory next to the symbol. */
-static struct fn_row **place_of(struct symbol *sym)
-{
-	return (void *)sym - sizeof(struct fn_row *);
-}
-
 /* Returns a symbol of the file, not one that fn_rows__function() has made for another key. */
 static struct symbol *file_symbol(struct symbol *sym)
 {
@@ -301,7 +295,7 @@ struct fn_row *fn_rows__function(struct fn_rows *rows, struct addr_location *al,
 		if (!al->sym)
 			return NULL;
 	}
-	row = place_of(al->sym);
+	row = symbol__priv(al->sym);
 	address = linker_address(dso, al->sym->start);
 	if (!*row && fn_dso__is_jit(dso))
 		*row = jit_row(rows, dso, al->sym);

@@ -131,20 +131,15 @@ static size_t sums_size(const struct fn_set *set)
 	return sizeof(struct fn_sums) + fn_set__nr_values(set) * sizeof(double);
 }
 
-static unsigned int product_place(unsigned int nr, unsigned int a, unsigned int b)
-{
-	const unsigned int first = min(a, b), second = max(a, b);
-
-	/* nr totals; then a row of nr products, one of nr - 1, ... */
-	return nr + first * nr - first * (first + 1) / 2 + second;
-}
-
 double fn_sums__product(const struct fn_set *set, const struct fn_sums *sums, unsigned int a,
 			unsigned int b)
 {
+	const unsigned int nr = set->nr_events, first = min(a, b), second = max(a, b);
+
+	/* nr totals; then a row of nr products, one of nr - 1, ... */
 	if (set->source->is_joint)
-		return sums->values[product_place(set->nr_events, a, b)];
-	return a == b ? sums->values[set->nr_events + a] : 0;
+		return sums->values[nr + first * nr - first * (first + 1) / 2 + second];
+	return a == b ? sums->values[nr + a] : 0;
 }
 
 int fn_set__add_group(struct fn_set *set, const struct fn_group *group)
