@@ -28,20 +28,6 @@
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
 
-struct fn_chains *fn_chains__new(void)
-{
-	struct fn_chains *chains = zalloc(sizeof(*chains));
-
-	if (!chains)
-		return NULL;
-	chains->cut = intlist__new(NULL);
-	if (!chains->cut) {
-		free(chains);
-		return NULL;
-	}
-	return chains;
-}
-
 void fn_chains__delete(struct fn_chains *chains)
 {
 	if (!chains)
@@ -163,13 +149,17 @@ static int add_stitched(struct fn_session *session, const struct fn_sample *own)
 	const u64 nr = sample->branch_stack ? sample->branch_stack->nr : 0;
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct callchain_cursor_node *node;
+	struct int_node *cut;
 	int err = -ENOMEM;
-	struct int_node *cut = intlist__find(chains->cut, own->place.thread);
 	u64 nr_user = 0;
 	bool lacks;
 
 	if (!owner)
 		return err;
+	chains->cut = chains->cut ?: intlist__new(NULL);
+	if (!chains->cut)
+		goto out;
+	cut = intlist__find(chains->cut, own->place.thread);
 	thread__set_lbr_stitch_enable(owner, true);
 	if (!cursor || thread__resolve_sample_callchain(owner, cursor, own->evsel, sample,
 							PERF_MAX_STACK_DEPTH))

@@ -745,7 +745,7 @@ static struct fn_session *new_session(const struct fn_options *options, struct f
 	session->streams = fn_streams__new();
 	session->rows = fn_rows__new(session->table, options->by, options->inlines);
 	if (has_chains)
-		session->chains = fn_chains__new();
+		session->chains = zalloc(sizeof(*session->chains));
 	if (!session->ignored || !session->places || !session->streams || !session->rows ||
 	    (has_chains && !session->chains)) {
 		delete_session(session);

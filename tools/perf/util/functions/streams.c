@@ -16,6 +16,7 @@
 #include "../evlist.h"
 #include "../evsel.h"
 #include "../hashmap.h"
+#include "../intlist.h"
 #include "../sample.h"
 #include "functions.h"
 
@@ -27,7 +28,7 @@
 
 struct fn_streams {
 	struct hashmap *streams;
-	struct hashmap *throttles;	/* by id, see throttle_of() */
+	struct intlist *throttles;	/* by id, see throttle_of() */
 	struct fn_stream *recent[1 << RECENT_BITS];
 	u64 now;			/* counts samples and ends of threads: their order */
 	u64 lost;
@@ -54,16 +55,6 @@ static bool equal_streams(long key1, long key2, void *ctx __maybe_unused)
 	return is_stream((const struct fn_stream *)key1, b->owner, b->id, b->thread);
 }
 
-static size_t hash_id(long key, void *ctx __maybe_unused)
-{
-	return key;
-}
-
-static bool equal_ids(long key1, long key2, void *ctx __maybe_unused)
-{
-	return key1 == key2;
-}
-
 struct fn_streams *fn_streams__new(void)
 {
 	struct fn_streams *streams = zalloc(sizeof(*streams));
@@ -71,8 +62,8 @@ struct fn_streams *fn_streams__new(void)
 	if (!streams)
 		return NULL;
 	streams->streams = hashmap__new(hash_stream, equal_streams, NULL);
-	streams->throttles = hashmap__new(hash_id, equal_ids, NULL);
-	if (IS_ERR(streams->streams) || IS_ERR(streams->throttles)) {
+	streams->throttles = intlist__new(NULL);
+	if (IS_ERR(streams->streams) || !streams->throttles) {
 		fn_streams__delete(streams);
 		return NULL;
 	}
@@ -91,7 +82,7 @@ void fn_streams__delete(struct fn_streams *streams)
 			free(entry->pvalue);
 	}
 	hashmap__free(streams->streams);
-	hashmap__free(streams->throttles);
+	intlist__delete(streams->throttles);
 	free(streams);
 }
 
@@ -220,9 +211,9 @@ static void forget_counted(struct fn_stream *stream)
  * The last record of throttling of an id: when, in which thread (0: not an inherited event), and
  * whether it begins. The kernel's thread numbers are below 2^22.
  */
-static long throttle_of(u64 now, u32 tid, bool begins)
+static void *throttle_of(u64 now, u32 tid, bool begins)
 {
-	return now << 24 | (tid & 0x7fffff) << 1 | begins;
+	return (void *)(unsigned long)(now << 24 | (tid & 0x7fffff) << 1 | begins);
 }
 
 /*
@@ -233,17 +224,16 @@ static long throttle_of(u64 now, u32 tid, bool begins)
 static noinline bool is_throttled(const struct fn_streams *streams, const struct fn_stream *stream)
 {
 	bool found = false;
-	long throttle;
 
 	for (unsigned int i = 0; i < stream->owner->nr_members; i++) {
-		const u64 id = stream->members[i].id;
+		const struct fn_member *member = &stream->members[i];
+		struct int_node *node = intlist__find(streams->throttles, member->id);
+		const unsigned long throttle = node ? (unsigned long)node->priv : 0;
 
-		if (!hashmap__find(streams->throttles, id, &throttle))
-			continue;
-		if ((u64)throttle >> 24 >= stream->seen)
+		if (node && throttle >> 24 >= stream->seen)
 			found = true;
-		else if (i && throttle & 1 && stream->counts[stream->members[i].slot])
-			hashmap__update(streams->throttles, id, throttle & ~1, NULL, NULL);
+		else if (i && throttle & 1 && stream->counts[member->slot])
+			node->priv = (void *)(throttle & ~1UL);
 		else if (i && throttle & 1)
 			found = true;
 	}
@@ -339,7 +329,7 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 						      read_one(stream, sample);
 	/* Members may have counted while the leader was throttled. */
 	sample->is_broken = stream->seen <= streams->lost ||
-			    (hashmap__size(streams->throttles) && is_throttled(streams, stream));
+			    (!intlist__empty(streams->throttles) && is_throttled(streams, stream));
 	return err;
 }
 
@@ -355,19 +345,24 @@ void fn_streams__see(struct fn_streams *streams, struct fn_stream *stream)
 /* This affects all threads of the group, because the record may name another thread. */
 int fn_streams__throttle(struct fn_streams *streams, u64 id, u32 tid, bool begins)
 {
-	return hashmap__set(streams->throttles, id, throttle_of(streams->now, tid, begins), NULL,
-			    NULL);
+	struct int_node *node = intlist__findnew(streams->throttles, id);
+
+	if (!node)
+		return -ENOMEM;
+	node->priv = throttle_of(streams->now, tid, begins);
+	return 0;
 }
 
 /* No record says that an inherited event ends with its thread while it stands still. */
 void fn_streams__end_thread(struct fn_streams *streams, u32 tid)
 {
-	struct hashmap_entry *entry;
-	size_t bucket;
+	struct int_node *node;
 
-	hashmap__for_each_entry(streams->throttles, entry, bucket) {
-		if ((entry->value >> 1 & 0x7fffff) == tid)
-			entry->value &= ~1;
+	intlist__for_each_entry(node, streams->throttles) {
+		const unsigned long throttle = (unsigned long)node->priv;
+
+		if ((throttle >> 1 & 0x7fffff) == tid)
+			node->priv = (void *)(throttle & ~1UL);
 	}
 }
 
