@@ -114,6 +114,12 @@ class Tree:
             text = text.replace(f"{here}/", f"{there}/")
         return text
 
+    def here(self, text: str) -> str:
+        """Converts the paths in a text to those of the newest base."""
+        for here, there in self.renamed.items():
+            text = text.replace(f"{there}/", f"{here}/")
+        return text
+
     def index(self, commit: str) -> dict:
         """Returns git's environment with an index of its own, which holds a commit.
 
@@ -302,7 +308,7 @@ def export(tree: Tree) -> None:
             new = Patch.read(PATCHES / name).new
         else:
             added = "diff-tree", "-r", "--no-renames", "--diff-filter=A", "--name-only"
-            new = tree.git(*added, f"{head}^", head).splitlines()
+            new = tree.here(tree.git(*added, f"{head}^", head)).splitlines()
             for file in new:
                 write_file(tree, head, file)
         if tree.gives(path, head) and Patch.read(path).message == message:
@@ -319,8 +325,9 @@ def export(tree: Tree) -> None:
 
 def write_file(tree: Tree, commit: str, name: str) -> None:
     """Writes a file of a commit to its place in this repository."""
-    text, path = try_git(tree.folder, "show", f"{commit}:{name}").stdout, TOP / name
+    there, path = tree.there(name), TOP / name
+    text = try_git(tree.folder, "show", f"{commit}:{there}").stdout
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
-    path.chmod(int(tree.git("ls-tree", commit, "--", name)[3:6], 8))
+    path.chmod(int(tree.git("ls-tree", commit, "--", there)[3:6], 8))
