@@ -114,12 +114,6 @@ class Tree:
             text = text.replace(f"{here}/", f"{there}/")
         return text
 
-    def here(self, text: str) -> str:
-        """Converts the paths in a text to those of the newest base."""
-        for here, there in self.renamed.items():
-            text = text.replace(f"{there}/", f"{here}/")
-        return text
-
     def index(self, commit: str) -> dict:
         """Returns git's environment with an index of its own, which holds a commit.
 
@@ -308,9 +302,8 @@ def export(tree: Tree) -> None:
             new = Patch.read(PATCHES / name).new
         else:
             added = "diff-tree", "-r", "--no-renames", "--diff-filter=A", "--name-only"
-            new = tree.here(tree.git(*added, f"{head}^", head)).splitlines()
-            for file in new:
-                write_file(tree, head, file)
+            names = tree.git(*added, f"{head}^", head).splitlines()
+            new = [write_file(tree, head, name) for name in names]
         if tree.gives(path, head) and Patch.read(path).message == message:
             continue
         index = tree.index(f"{head}^")
@@ -323,11 +316,14 @@ def export(tree: Tree) -> None:
     tree.git("config", "series.made", tree.git("rev-parse", SERIES))
 
 
-def write_file(tree: Tree, commit: str, name: str) -> None:
-    """Writes a file of a commit to its place in this repository."""
-    there, path = tree.there(name), TOP / name
-    text = try_git(tree.folder, "show", f"{commit}:{there}").stdout
+def write_file(tree: Tree, commit: str, name: str) -> str:
+    """Writes a file of a commit to its place in this repository. Returns its name here."""
+    own = name
+    for here, there in tree.renamed.items():
+        own = own.replace(f"{there}/", f"{here}/")
+    text, path = try_git(tree.folder, "show", f"{commit}:{name}").stdout, TOP / own
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
-    path.chmod(int(tree.git("ls-tree", commit, "--", there)[3:6], 8))
+    path.chmod(int(tree.git("ls-tree", commit, "--", name)[3:6], 8))
+    return own
