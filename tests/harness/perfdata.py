@@ -385,6 +385,7 @@ class Writer:
         times: tuple[int, int] = (7, 7),
         raw: bytes = b"",
         memory: tuple[int, int] = (0, 0),
+        context: int = 2**64 - 512,
     ) -> None:
         """A sample of a group.
 
@@ -393,10 +394,11 @@ class Writer:
         (from, to, cycles, mispredicted) of each branch, last one first; registers: those of
         sample_regs_user; cgroup: its id; number: the id of the event that samples, if it is not the
         leader's; times: for which it was enabled, and has counted; raw: 4 bytes more than a
-        multiple of 8; memory: the weight and the data source.
+        multiple of 8; memory: the weight and the data source; context: what the call chain begins
+        with.
         """
         number = number or values[0][0]
-        chain = (2 + len(callers), 2**64 - 512, ip, *callers)
+        chain = (2 + len(callers), context, ip, *callers)
         index, pairs = branches
         stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]
         for source, target, *more in pairs:

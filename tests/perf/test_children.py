@@ -11,6 +11,7 @@ import unittest
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.harness import perfdata as pw
 from tests.harness import stacks
 from tests.harness.env import PERF, must
 from tests.harness.stacks import Stacks, address
@@ -49,6 +50,30 @@ class LinkRegister(unittest.TestCase):
         for register in (address("alpha", 40), chain[1], 0, 0x1234):
             with self.subTest(f"{register:#x}"):
                 self.assertEqual(self.names(chain, register), {"alpha", "gamma"})
+
+
+class Kernel(unittest.TestCase):
+    """Frames in the kernel and its modules."""
+
+    TEXT, MODULE = 0xFFFF800080000000, 0xFFFF80007A000000
+
+    def test_module(self):
+        """On arm64, modules lie before the kernel."""
+        kallsyms = stacks.DATA / "module.kallsyms"
+        kallsyms.write_text(
+            f"{self.TEXT:016x} T _text\n{self.TEXT + 64:016x} T do_work\n"
+            f"{self.MODULE:016x} t helper\t[driver]\n",
+            encoding="utf-8",
+        )
+        recording = Stacks(arch="aarch64")
+        recording.map("[kernel.kallsyms]_text", self.TEXT, offset=self.TEXT, misc=pw.MISC_KERNEL)
+        recording.map("/lib/modules/1/kernel/driver.ko", self.MODULE, misc=pw.MISC_KERNEL)
+        user = 2**64 - 512, address("beta", 4)
+        for at in (8, 16):
+            chain = self.TEXT + 68, self.MODULE + at, *user
+            recording.take(chain, context=2**64 - 128, misc=pw.MISC_KERNEL)
+        found = samples(recording.save("module"), "--symfs=/", "--kallsyms", kallsyms)
+        self.assertEqual(found, {"do_work": 2, "helper": 2, "beta": 2, "alpha": 1, "[all]": 3})
 
 
 class Program(unittest.TestCase):

@@ -281,7 +281,7 @@ static unsigned int find_span(const struct fn_paths *paths)
 static bool is_return(const struct fn_sample *sample, const struct branch_entry *entry)
 {
 	return sample->evsel->core.attr.exclude_kernel &&
-	       (!entry->from || machine__kernel_ip(sample->place.machine, entry->from));
+	       (!entry->from || fn_is_in_kernel(sample->place.machine, entry->from));
 }
 
 /*

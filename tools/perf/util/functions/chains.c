@@ -106,6 +106,7 @@ static int add_recorded(struct fn_session *session, const struct fn_sample *samp
 {
 	struct fn_chains *chains = session->chains;
 	const struct ip_callchain *recorded = sample->sample->callchain;
+	u8 mode = PERF_RECORD_MISC_USER;
 	unsigned int nr = 0;
 
 	for (u64 i = 0; recorded && i < recorded->nr; i++) {
@@ -113,12 +114,15 @@ static int add_recorded(struct fn_session *session, const struct fn_sample *samp
 		const struct fn_place *place;
 		u64 link;
 
-		if (ip >= PERF_CONTEXT_MAX)
+		if (ip >= PERF_CONTEXT_MAX) {
+			mode = ip == PERF_CONTEXT_KERNEL ? PERF_RECORD_MISC_KERNEL :
+							   PERF_RECORD_MISC_USER;
 			continue;
+		}
 		nr++;
 		if (!ip)	/* in no function */
 			continue;
-		place = fn_session__place_at(session, sample, ip);
+		place = fn_session__place_at(session, sample, ip, mode);
 		if (IS_ERR(place) || add_frame(chains, place->row))
 			return -ENOMEM;
 		if (!i || recorded->ips[i - 1] != PERF_CONTEXT_USER)
@@ -127,7 +131,7 @@ static int add_recorded(struct fn_session *session, const struct fn_sample *samp
 		link = link_register(sample->evsel, sample->sample);
 		if (!link || (i + 1 < recorded->nr && recorded->ips[i + 1] == link))
 			continue;
-		place = fn_session__place_at(session, sample, link);
+		place = fn_session__place_at(session, sample, link, mode);
 		/* The register may hold something else. */
 		if (IS_ERR(place) || (place->is_mapped && add_frame(chains, place->row)))
 			return -ENOMEM;

@@ -480,9 +480,9 @@ int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64
  */
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
 			 bool must_be_mapped, struct fn_row **row);
-/* The same, whoever wants to see it, or an error. */
+/* The same, whoever wants to see it, or an error. @mode: PERF_RECORD_MISC_USER or _KERNEL. */
 const struct fn_place *fn_session__place_at(struct fn_session *session,
-					    const struct fn_sample *sample, u64 address);
+					    const struct fn_sample *sample, u64 address, u8 mode);
 /* The name of a PMU by its number, as the recording has it; NULL: not known. */
 const char *fn_env__pmu(const struct perf_env *env, u32 type);
 /* The name of the PMU of an event, or of the event; "" if it is none of a PMU. */

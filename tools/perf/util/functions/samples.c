@@ -37,8 +37,8 @@ static int find_origin(struct fn_session *session, struct fn_sample *sample, str
 		return 0;
 	address = fn_event__is_branch(own->name) &&
 		  (!strstr(own->name, "mis") || last->flags.mispred) ? last->from : last->to;
-	if (!address || (machine__kernel_ip(sample->place.machine, address) ? attr->exclude_kernel :
-									attr->exclude_user))
+	if (!address || (fn_is_in_kernel(sample->place.machine, address) ? attr->exclude_kernel :
+									   attr->exclude_user))
 		return 0;
 	return fn_session__find_row(session, sample, address, /*must_be_mapped=*/true, row);
 }

@@ -124,20 +124,21 @@ static const struct fn_place *find_place(struct fn_session *session, struct mach
 }
 
 const struct fn_place *fn_session__place_at(struct fn_session *session,
-					    const struct fn_sample *sample, u64 address)
+					    const struct fn_sample *sample, u64 address, u8 mode)
 {
 	struct perf_sample other = *sample->sample;
 
 	other.ip = address;
-	other.cpumode = machine__kernel_ip(sample->place.machine, address) ?
-			PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	other.cpumode = mode;
 	return find_place(session, sample->place.machine, sample->evsel, &other);
 }
 
 int fn_session__find_row(struct fn_session *session, const struct fn_sample *sample, u64 address,
 			 bool must_be_mapped, struct fn_row **row)
 {
-	const struct fn_place *place = fn_session__place_at(session, sample, address);
+	const u8 mode = fn_is_in_kernel(sample->place.machine, address) ?
+			PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	const struct fn_place *place = fn_session__place_at(session, sample, address, mode);
 
 	if (IS_ERR(place))
 		return PTR_ERR(place);

@@ -7,6 +7,7 @@
 
 #include "../auxtrace.h"
 #include "../data.h"
+#include "../machine.h"
 #include "../tool.h"
 #include "functions.h"
 
@@ -46,6 +47,12 @@ struct fn_session {
 	struct perf_time_interval *ranges;
 	int range_size, range_num;
 };
+
+/* The kernel's modules may lie before it, as on arm64. */
+static inline bool fn_is_in_kernel(struct machine *machine, u64 address)
+{
+	return address >> 63 || machine__kernel_ip(machine, address);
+}
 
 /* Adds an event with its whole group, when its first sample comes. */
 int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
