@@ -440,6 +440,26 @@ class Turns(unittest.TestCase):
                 self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
         self.assertIn("of branch-misses were scaled", report(path).stderr)
 
+    def test_cpus_of_a_task(self):
+        """A task's events of all CPUs are enabled wherever it runs, and one of them counts."""
+        group = [
+            pw.Event(
+                *("cycles", 0, 0, [1, 2], 1000),
+                read_format=pw.FORMAT_ID | TIMES,
+                flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT,
+            )
+        ]
+        recording = Recording([group])
+        for number in range(1, 101):
+            for cpu in 0, 1:
+                recording.writer.sample(
+                    *(group[0], recording.where(cpu=cpu), F, 1000, [(1 + cpu, 1000 * number)]),
+                    times=(2000 * number + 1000 * cpu - 1000, 1000 * number),
+                )
+        done = report(recording.write(DATA / "cpus.data"))
+        self.assertEqual(flat(done.stdout)["functions"][0]["events"]["cycles"]["count"], 200_000)
+        self.assertNotIn("turns", done.stderr)
+
     def test_times_of_records(self):
         """The kernel mixes up the events of tasks in PERF_RECORD_READ, so nothing is scaled."""
         path = self.recording("records", False, True, tids=2)

@@ -47,6 +47,8 @@ struct thread;
 #define fn_warn(fmt, ...) pr_warning("perf functions: " fmt "\n", ##__VA_ARGS__)
 
 #define FN_MOST_EVENTS	64	/* more than any group has */
+/* Events that were to count for more than this times the time in which they did took turns. */
+#define FN_LEAST_TURNS	1.05
 /* Rows of --children: the roots of chains that are complete, and of those that were cut. */
 #define FN_ALL		"[all]"
 #define FN_CUT		"[cut]"
@@ -449,6 +451,7 @@ struct fn_sample {
 	bool is_broken;			/* in which something was lost or throttled */
 	unsigned int order;		/* samples of the event before it in the stream, up to 2 */
 	bool is_outside;		/* of the spans of time */
+	bool is_of_task;		/* its event is, not that of a CPU */
 };
 
 struct fn_streams *fn_streams__new(void);

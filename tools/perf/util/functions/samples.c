@@ -249,7 +249,7 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 		counted += (scale ?: 1) * (own->periods * stretch);
 		is_known |= scale > 0;
 		event->is_scarce |= is_scarce(own, nr_tasks);
-		event->is_stretched |= stretch >= 1.005;
+		event->is_stretched |= stretch >= FN_LEAST_TURNS;
 	}
 	/* Also those that a filter has left out. */
 	set->windows->values[place] = periods;

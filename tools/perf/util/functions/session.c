@@ -383,6 +383,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	own = (struct fn_sample){
 		.evsel = evsel, .own = priv, .sample = sample, .place = *place,
 		.is_outside = is_outside(session, sample),
+		.is_of_task = session->is_of_tasks || evsel->core.attr.inherit,
 	};
 	own.place.is_filtered |= is_unwanted;
 	/* The stream of a CPU has intervals of several threads. */

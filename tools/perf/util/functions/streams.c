@@ -291,16 +291,24 @@ static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn
 	return 0;
 }
 
-/* Adds the times in which an event was to count in a stream, and has counted, to those of all. */
-static void add_times(struct fn_stream *stream, u64 enabled, u64 running, double times[2])
+/*
+ * Adds the times in which an event was to count in a stream, and has counted, to those of all. A
+ * task has an event for each CPU, and all of them are enabled wherever it runs.
+ */
+static int add_times(struct fn_streams *streams, struct fn_stream *stream, u64 task, u64 enabled,
+		     u64 running, double times[2])
 {
-	/* A time below the one before belongs to a new thread. */
-	if (enabled < stream->times[0] || running < stream->times[1])
-		memset(stream->times, 0, sizeof(stream->times));
-	times[0] += enabled - stream->times[0];
-	times[1] += running - stream->times[1];
-	stream->times[0] = enabled;
-	stream->times[1] = running;
+	struct fn_stream *all = task ? findnew_stream(streams, stream->owner, 0, task) : stream;
+
+	if (!all)
+		return -ENOMEM;
+	times[0] += max(enabled, all->times[0]) - all->times[0];
+	times[1] += max(running, stream->times[1]) - stream->times[1];
+	all->times[0] = max(enabled, all->times[0]);
+	stream->times[1] = max(running, stream->times[1]);
+	if (task)	/* to be forgotten with the others */
+		all->seen = streams->now + 1;
+	return 0;
 }
 
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct fn_sample *sample)
@@ -310,7 +318,7 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 	const struct sample_read *read = &sample->sample->read;
 	struct fn_stream *stream;
 	struct fn_member *own;
-	int err;
+	int err = 0;
 
 	stream = findnew_stream(streams, owner,
 				sampler ? find_sampler_id(evlist, sample) : sample->sample->id,
@@ -324,7 +332,10 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 	if (!sampler)
 		return 0;
 	if ((attr->read_format & TIMES) == TIMES)
-		add_times(stream, read->time_enabled, read->time_running, sampler->times);
+		err = add_times(streams, stream, sample->is_of_task ? sample->place.thread : 0,
+				read->time_enabled, read->time_running, sampler->times);
+	if (err)
+		return err;
 	err = attr->read_format & PERF_FORMAT_GROUP ? read_group(stream, evlist, sample) :
 						      read_one(stream, sample);
 	/* Members may have counted while the leader was throttled. */

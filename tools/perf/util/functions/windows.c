@@ -179,7 +179,7 @@ void fn_windows__stretch(struct fn_session *session)
 		if (!set->is_complete || !(times[1] > 0) || times[0] <= times[1])
 			continue;
 		for (unsigned int j = 0; j < set->nr_events; j++)
-			set->events[j].is_stretched |= times[0] >= 1.005 * times[1];
+			set->events[j].is_stretched |= times[0] >= FN_LEAST_TURNS * times[1];
 		fn_table__for_each_row(table, row) {
 			struct fn_sums *sums = fn_row__sums(row, set);
 
