@@ -29,7 +29,7 @@ FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
 )
 FLAG_PRECISE = 1 << 15
 HEADER_BUILD_ID, HEADER_HOSTNAME, HEADER_OSRELEASE = 2, 3, 4
-HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC = 6, 7, 9, 12
+HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_CMDLINE, HEADER_EVENT_DESC = 6, 7, 9, 11, 12
 HEADER_CPU_TOPOLOGY, HEADER_PMU_MAPPINGS, HEADER_GROUP_DESC = 13, 16, 17
 HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
 ATTR_SIZE = 160
@@ -277,6 +277,7 @@ class Writer:
     arch: str = ""
     host: str = ""
     release: str = ""
+    command: tuple[str, ...] = ()  # the words of perf's command line
     build_ids: dict[str, str] = field(default_factory=dict)  # by path, in hexadecimal
     slots: int = 0  # the number that the PMU reports
     branches: int = 0  # the depth of its branch records
@@ -511,6 +512,9 @@ class Writer:
                 features[number] = sized(text)
         if self.cpuid:
             features[HEADER_CPUID] = sized(self.cpuid)
+        if self.command:
+            words = b"".join(map(sized, self.command))
+            features[HEADER_CMDLINE] = struct.pack("<I", len(self.command)) + words
         if self.threads:
             cores = struct.pack("<I", 1) + sized("0-63")
             features[HEADER_CPU_TOPOLOGY] = (

@@ -384,6 +384,24 @@ class Kinds(unittest.TestCase):
             self.assertEqual(told, keys == "symbol")
 
 
+class Twice(unittest.TestCase):
+    """The same event is in two options -e, or counts in two cgroups."""
+
+    def test_cycles(self):
+        """It counts all, or a part."""
+        names = "cycles", "instructions", "cycles"
+        for options, cpi in ((), 1), (("-aG", "one,one,two"), 2), (("--cgroup=one,one,two",), 2):
+            groups = [
+                [pw.Event(name, 0, CONFIGS[name], [at], 1000, sample_type=KINDS)]
+                for at, name in enumerate(names, 1)
+            ]
+            recording = Recording(groups, command=("perf", "record", *options, "-e", "cycles"))
+            for group in 30 * [0, 1, 2]:
+                recording.sample(F, 1000, group=group)
+            found = metrics("CPI", recording.write(DATA / "twice.data"))
+            self.assertEqual(found, {F: cpi}, options)
+
+
 class Turns(unittest.TestCase):
     """Events without a group that have taken turns on the counters."""
 

@@ -247,11 +247,25 @@ static bool all_have_records(struct fn_session *session, struct evsel *const *ev
 	return found;
 }
 
+/* Returns true if events may be of several cgroups: their attrs do not tell. */
+static bool has_cgroups(const struct perf_env *env)
+{
+	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline; i++) {
+		const char *word = env->cmdline_argv[i];
+
+		if (strstarts(word, "--cg") || strstarts(word, "--for-each") ||
+		    (word[0] == '-' && word[1] != '-' && strchr(word, 'G')))
+			return true;
+	}
+	return !env->cmdline_argv;
+}
+
 /*
  * Returns true if two events of one name that count at the same time have counts in common. Those
  * of cgroups are alike, and count one after the other.
  */
-static bool are_repeated(const struct evsel *one, const struct evsel *other)
+static bool are_repeated(const struct fn_session *session, const struct evsel *one,
+			 const struct evsel *other)
 {
 	const struct perf_event_attr *a = &one->core.attr, *b = &other->core.attr;
 
@@ -264,7 +278,8 @@ static bool are_repeated(const struct evsel *one, const struct evsel *other)
 	       a->config2 != b->config2 || a->exclude_user != b->exclude_user ||
 	       a->exclude_kernel != b->exclude_kernel ||
 	       (one->core.leader != other->core.leader &&
-		(a->sample_period != b->sample_period || a->precise_ip != b->precise_ip));
+		(a->sample_period != b->sample_period || a->precise_ip != b->precise_ip)) ||
+	       !has_cgroups(&session->session->header.env);
 }
 
 /* Returns true if an event must not have this name: another one has it, and is not to be added. */
@@ -277,7 +292,7 @@ static bool is_taken(struct fn_session *session, struct evsel *evsel, const char
 
 		if (name && own && own->name && !strcmp(own->name, name) &&
 		    (fn_event__differs(&evsel->core.attr, &other->core.attr, session->cpu) ||
-		     (are_together(session, evsel, other) && are_repeated(evsel, other))))
+		     (are_together(session, evsel, other) && are_repeated(session, evsel, other))))
 			return true;
 	}
 	return false;
