@@ -14,6 +14,7 @@ from pathlib import Path
 LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, READ_COUNTS, SAMPLE, MMAP2, AUX = range(2, 12)
 CGROUP, HEADER_ATTR, FINISHED_ROUND, AUXTRACE, THREAD_MAP, HEADER_FEATURE = 19, 64, 68, 71, 73, 80
 MISC_KERNEL, MISC_USER, MISC_EXACT_IP = 1, 2, 1 << 14
+CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
 REGS_ABI_64 = 2
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID = (1 << bit for bit in range(10))
 BRANCH_STACK, REGS_USER, IDENTIFIER, SAMPLE_CGROUP = (1 << bit for bit in (11, 12, 16, 21))
@@ -386,7 +387,7 @@ class Writer:
         times: tuple[int, int] = (7, 7),
         raw: bytes = b"",
         memory: tuple[int, int] = (0, 0),
-        context: int = 2**64 - 512,
+        frames: Sequence[int] = (),
     ) -> None:
         """A sample of a group.
 
@@ -395,11 +396,11 @@ class Writer:
         (from, to, cycles, mispredicted) of each branch, last one first; registers: those of
         sample_regs_user; cgroup: its id; number: the id of the event that samples, if it is not the
         leader's; times: for which it was enabled, and has counted; raw: 4 bytes more than a
-        multiple of 8; memory: the weight and the data source; context: what the call chain begins
-        with.
+        multiple of 8; memory: the weight and the data source; frames: the call chain with its
+        contexts, instead of that of a sample in user space.
         """
         number = number or values[0][0]
-        chain = (2 + len(callers), context, ip, *callers)
+        chain = frames or (CONTEXT_USER, ip, *callers)
         index, pairs = branches
         stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]
         for source, target, *more in pairs:
@@ -414,7 +415,7 @@ class Writer:
             CPU: struct.pack("<II", where.cpu, 0),
             PERIOD: struct.pack("<Q", period),
             READ: self.read(leader, values, times),
-            CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
+            CALLCHAIN: struct.pack(f"<{1 + len(chain)}Q", len(chain), *chain),
             RAW: struct.pack("<I", len(raw)) + raw,
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),

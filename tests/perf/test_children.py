@@ -68,12 +68,20 @@ class Kernel(unittest.TestCase):
         recording = Stacks(arch="aarch64")
         recording.map("[kernel.kallsyms]_text", self.TEXT, offset=self.TEXT, misc=pw.MISC_KERNEL)
         recording.map("/lib/modules/1/kernel/driver.ko", self.MODULE, misc=pw.MISC_KERNEL)
-        user = 2**64 - 512, address("beta", 4)
         for at in (8, 16):
-            chain = self.TEXT + 68, self.MODULE + at, *user
-            recording.take(chain, context=2**64 - 128, misc=pw.MISC_KERNEL)
+            kernel = pw.CONTEXT_KERNEL, self.TEXT + 68, self.MODULE + at
+            chain = *kernel, pw.CONTEXT_USER, address("beta", 4)
+            recording.take([self.TEXT + 68], frames=chain, misc=pw.MISC_KERNEL)
         found = samples(recording.save("module"), "--symfs=/", "--kallsyms", kallsyms)
         self.assertEqual(found, {"do_work": 2, "helper": 2, "beta": 2, "alpha": 1, "[all]": 3})
+
+    def test_user_callchains(self):
+        """The function of a sample is not in its chain."""
+        recording = Stacks()
+        chain = pw.CONTEXT_USER, address("beta", 4), address("gamma", 8)
+        recording.take([address("alpha")], frames=chain)
+        found = samples(recording.save("user"))
+        self.assertEqual(found, {"alpha": 2, "beta": 1, "gamma": 1, "[all]": 2})
 
 
 class Program(unittest.TestCase):

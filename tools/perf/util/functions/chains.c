@@ -201,12 +201,14 @@ int fn_chains__find(struct fn_session *session, const struct fn_sample *sample)
 	int lacks = 0;
 
 	chains->nr = 0;
+	/* A chain of user space (--user-callchains) lacks the function of a kernel sample. */
+	if (sample->sample->ip && add_frame(chains, sample->place.row))
+		return -ENOMEM;
 	/* A guest is one row. */
 	if (!fn_sample__is_in_guest(sample->sample))
 		lacks = session->options->stitch_lbr ? add_stitched(session, sample) :
 						       add_recorded(session, sample);
-	if (lacks < 0 ||
-	    (!chains->nr && sample->sample->ip && add_frame(chains, sample->place.row)))
+	if (lacks < 0)
 		return -ENOMEM;
 	if (lacks)
 		chains->nr = 0;
