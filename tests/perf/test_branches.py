@@ -210,6 +210,14 @@ class Formula(unittest.TestCase):
                 self.assertLess(row["CPI"], 1)
                 self.assertNotIn("cannot be read", said(path))
 
+    def test_guest(self):
+        """The records of a guest have addresses of its own programs."""
+        guest_user = 5
+        stack = loop(QUICK, 10, 5)
+        hits = [Hit("cycles", stack, QUICK, misc) for misc in (pw.MISC_USER, guest_user)] * 10
+        shares = {name: row["%CY"] for name, row in rows(written("guest", hits)).items()}
+        self.assertEqual(shares, {"quick": 50, "[guest]": 50})
+
     def test_first_samples_choose_the_horizon(self):
         """Of a long recording; later samples that do not reach it are left out."""
         far, near = loop(QUICK, 10, 400, 2), loop(TARDY, 10, 60, 2)

@@ -205,6 +205,10 @@ const struct branch_entry *fn_sample__last_branch(struct perf_sample *sample)
 {
 	const struct branch_entry *entries = perf_sample__branch_entries(sample);
 
+	/* The functions of a guest are not those at these addresses here. */
+	if (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
+	    sample->cpumode == PERF_RECORD_MISC_GUEST_USER)
+		return NULL;
 	for (u64 i = 0; sample->branch_stack && i < sample->branch_stack->nr; i++) {
 		if (entries[i].flags.spec != PERF_BR_SPEC_WRONG_PATH)
 			return &entries[i];
@@ -363,8 +367,7 @@ static int take_sample(struct fn_session *session, struct fn_sample *sample)
 
 	if (sample->own->sampler)
 		elapsed = sample->ends_interval ? sample->stream->counts[sample->own->slot] : 0;
-	if (elapsed < LEAST_UNDISTURBED || sample->is_outside ||
-	    !machine__is_host(sample->place.machine))
+	if (elapsed < LEAST_UNDISTURBED || sample->is_outside)
 		return 0;
 	/* It still has a part of the cycles, where the interrupt came. */
 	if (!last) {

@@ -12,7 +12,6 @@
 #include "../event.h"
 #include "../evlist.h"
 #include "../evsel.h"
-#include "../machine.h"
 #include "../sample.h"
 #include "../session.h"
 #include "session.h"
@@ -32,8 +31,7 @@ static int find_origin(struct fn_session *session, struct fn_sample *sample, str
 	const struct fn_evsel *own = sample->own;
 	u64 address;
 
-	if (!last || sample->sample->misc & PERF_RECORD_MISC_EXACT_IP ||
-	    !machine__is_host(sample->place.machine))
+	if (!last || sample->sample->misc & PERF_RECORD_MISC_EXACT_IP)
 		return 0;
 	address = fn_event__is_branch(own->name) &&
 		  (!strstr(own->name, "mis") || last->flags.mispred) ? last->from : last->to;
