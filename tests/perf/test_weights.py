@@ -401,6 +401,25 @@ class Twice(unittest.TestCase):
             found = metrics("CPI", recording.write(DATA / "twice.data"))
             self.assertEqual(found, {F: cpi}, options)
 
+    def test_groups(self):
+        """Groups of the same events are one set, and so are an event and a group that it leads."""
+        for kinds in KINDS, KINDS | pw.READ:
+            alone = [pw.Event("cycles", 0, 0, [1], 1000, sample_type=KINDS)]
+            one, other = (
+                [
+                    pw.Event("cycles", 0, 0, [at], 1000, sample_type=kinds),
+                    pw.Event("instructions", 0, 1, [at + 1], sample_type=kinds),
+                ]
+                for at in (2, 4)
+            )
+            for groups in (one, other), (alone, one):
+                recording = Recording(groups, command=("perf", "record"))
+                for _ in range(30):
+                    for group, events in enumerate(groups):
+                        recording.sample(F, *[1000] * len(events), group=group)
+                row = table(recording.write(DATA / "groups.data"))[F]
+                self.assertEqual(row["events"]["cycles"]["count"], 30_000)
+
 
 class Turns(unittest.TestCase):
     """Events without a group that have taken turns on the counters."""

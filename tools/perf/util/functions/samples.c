@@ -173,16 +173,15 @@ static bool are_same(const struct perf_event_attr *a, const struct perf_event_at
 	       a->exclude_host == b->exclude_host && (one == other || !one || !other);
 }
 
-/* The set that counts an event: that of its group, where the leaders of all groups share @even. */
+/* The set that counts an event: that of its group, where all that sample share @even. */
 static const struct fn_set *counting_set(const struct evsel *evsel, const char *name,
 					 const struct fn_set *even)
 {
 	const struct fn_evsel *own = evsel->priv;
 
-	if (!own || !own->samples || strcmp(own->name, name) ||
-	    (even && (own->samples != even || !own->sampler)))
+	if (!own || !own->samples || strcmp(own->name, name) || (even && own->samples != even))
 		return NULL;
-	return even ? own->sampler->windows : own->samples;
+	return even && own->sampler ? own->sampler->windows : own->samples;
 }
 
 /* Returns how many sets have counted each event: of user space, say, and as many of the kernel. */
@@ -202,7 +201,8 @@ static double nr_copies(struct evlist *evlist, const char *name, const struct fn
 			if (!other || !are_same(&a->core.attr, &b->core.attr))
 				continue;
 			is_new_kind = false;
-			is_new = other != set;
+			is_new = other != set ||
+				 (even && !fn_env__has_cgroups(evsel__env(a)));
 		}
 		nr += is_new;
 		nr_kinds += is_new_kind;

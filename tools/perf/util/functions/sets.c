@@ -247,8 +247,7 @@ static bool all_have_records(struct fn_session *session, struct evsel *const *ev
 	return found;
 }
 
-/* Returns true if events may be of several cgroups: their attrs do not tell. */
-static bool has_cgroups(const struct perf_env *env)
+bool fn_env__has_cgroups(const struct perf_env *env)
 {
 	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline; i++) {
 		const char *word = env->cmdline_argv[i];
@@ -279,7 +278,7 @@ static bool are_repeated(const struct fn_session *session, const struct evsel *o
 	       a->exclude_kernel != b->exclude_kernel ||
 	       (one->core.leader != other->core.leader &&
 		(a->sample_period != b->sample_period || a->precise_ip != b->precise_ip)) ||
-	       !has_cgroups(&session->session->header.env);
+	       !fn_env__has_cgroups(&session->session->header.env);
 }
 
 /* Returns true if an event must not have this name: another one has it, and is not to be added. */
