@@ -267,6 +267,27 @@ class Guests(unittest.TestCase):
                 self.assertEqual(total, 1000 * (LONG + WINDOW) + LONG)  # with the first sample
 
 
+class Swapped(unittest.TestCase):
+    def test_pipe(self):
+        """Of a big-endian machine: the samples of a thread on two CPUs."""
+        kinds = pw.IP | pw.TID | pw.CPU
+        attr = struct.pack(">IIQQQ32x", 0, 64, 0, 1000, kinds)
+        records = [
+            (pw.HEADER_ATTR, attr + struct.pack(">Q", 1)),
+            (pw.HEADER_FEATURE, struct.pack(">QII", pw.HEADER_NRCPUS, 128, 128)),
+        ]
+        for cpu in 2, 5, 5:
+            records.append((pw.SAMPLE, struct.pack(">QIIII", F, 100, 101, cpu, 0)))
+        path = DATA / "swapped.pipe"
+        path.write_bytes(
+            struct.pack(">QQ", int.from_bytes(b"2ELIFREP", "big"), 16)
+            + b"".join(struct.pack(">IHH", kind, 2, 8 + len(body)) + body for kind, body in records)
+        )
+        rows = flat(report(path, "--by", "thread,cpu").stdout)["functions"]
+        found = {row["symbol"]: row["events"]["cycles"]["count"] for row in rows}
+        self.assertEqual(found, {"101::101;002": 1000, "101::101;005": 2000})
+
+
 class Messages(unittest.TestCase):
     def refused(self, path: Path, message: str) -> None:
         done = report(path)
