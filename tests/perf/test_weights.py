@@ -429,14 +429,15 @@ class Turns(unittest.TestCase):
     def recording(self, name: str, reads: bool, records: bool, tids: int = 1) -> Path:
         """Branch mispredicts have counted in two thirds of the time, a tenth of the branches.
 
-        reads: samples have counts and times; records: records at the end of threads have them.
+        reads: samples have counts and times; records: records at the end of threads have them, of
+        two CPUs.
         """
         form = pw.FORMAT_ID | (TIMES if reads or records else 0)
         groups = [
             [
                 pw.Event(
                     event,
-                    *(0, CONFIGS[event], [1 + CONFIGS[event]], 1000),
+                    *(0, CONFIGS[event], [1 + CONFIGS[event], 101 + CONFIGS[event]], 1000),
                     sample_type=KINDS | (pw.READ if reads else 0),
                     read_format=form,
                     flags=FREQ & ~pw.FLAG_FREQ | pw.FLAG_INHERIT,
@@ -459,23 +460,22 @@ class Turns(unittest.TestCase):
                         times=times,
                     )
             for group, number in zip(groups, numbers.values()):
-                if records:
+                for cpu, event in enumerate(group[0].ids if records else ()):
+                    counted = 1000 * (1 + cpu) * number
                     recording.writer.counted(
-                        recording.where(tid),
-                        group[0].ids[0],
-                        1000 * number,
-                        (180000, 3000 * number),
+                        recording.where(tid, cpu=cpu), event, counted, (180000, counted)
                     )
         return recording.write(DATA / f"{name}.data")
 
     def test_times(self):
-        """Their samples are scaled, if these have the times."""
-        path = self.recording("times", True, False, tids=2)
-        for inputs in path, sums_of("times.sums", path):
-            for row in table(inputs).values():
-                self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000, 9)
-                self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
-        self.assertIn("of branch-misses were scaled", report(path).stderr)
+        """Their samples are scaled, if the recording has the times."""
+        for reads, records in (True, False), (False, True), (True, True):
+            path = self.recording("times", reads, records, tids=2)
+            for inputs in path, sums_of("times.sums", path):
+                for row in table(inputs).values():
+                    self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000, 9)
+                    self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
+            self.assertIn("of branch-misses were scaled", report(path).stderr)
 
     def test_cpus_of_a_task(self):
         """A task's events of all CPUs are enabled wherever it runs, and one of them counts."""
@@ -496,14 +496,6 @@ class Turns(unittest.TestCase):
         done = report(recording.write(DATA / "cpus.data"))
         self.assertEqual(flat(done.stdout)["functions"][0]["events"]["cycles"]["count"], 200_000)
         self.assertNotIn("turns", done.stderr)
-
-    def test_times_of_records(self):
-        """The kernel mixes up the events of tasks in PERF_RECORD_READ, so nothing is scaled."""
-        path = self.recording("records", False, True, tids=2)
-        for row in table(path).values():
-            self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000 * 40 / 60, 9)
-            self.assertNotIn("BM/KI", row["weak"])
-        self.assertNotIn("scaled", report(path).stderr)
 
     def test_no_times(self):
         """Nothing tells: a line says so, if there are more events than counters may be."""

@@ -149,6 +149,13 @@ int fn_session__find_row(struct fn_session *session, const struct fn_sample *sam
 	return 0;
 }
 
+static bool has_times(const struct evsel *evsel)
+{
+	const u64 both = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+
+	return (evsel->core.attr.read_format & both) == both;
+}
+
 /* Returns the number of the PMU of a kind of cores; 0: none is named. */
 static u32 core_of(struct evsel *evsel)
 {
@@ -490,6 +497,23 @@ static u64 add_up(u64 a, u64 b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
+/* With --stat, perf record writes the times of threads that end. */
+static int process_read(const struct perf_tool *tool, union perf_event *event,
+			struct perf_sample *sample, struct machine *machine __maybe_unused)
+{
+	struct fn_session *session = container_of(tool, struct fn_session, tool);
+	struct evsel *evsel = evlist__id2evsel_strict(session->session->evlist, sample->id);
+	struct fn_evsel *own = evsel ? evsel->priv : NULL;
+	const struct perf_record_read *read = &event->read;
+
+	if (!own || !own->samples || fn_evsel__has_counts(evsel) || !has_times(evsel) ||
+	    event->header.size < offsetof(struct perf_record_read, id))
+		return 0;
+	return fn_streams__read_times(session->streams, own, sample->id,
+				      evsel->core.attr.inherit ? read->tid : 0,
+				      read->time_enabled, read->time_running);
+}
+
 /*
  * The kernel writes a record where a loss happens (with the id of an event). perf record reports
  * lost samples once more at the end (without id and time).
@@ -622,6 +646,7 @@ static void init_tool(struct perf_tool *tool, bool is_live)
 	tool->ksymbol		= process_side_event;
 	tool->throttle		= process_throttle;
 	tool->unthrottle	= process_throttle;
+	tool->read		= process_read;
 	tool->lost		= process_lost;
 	tool->lost_samples	= process_lost;
 	tool->attr		= perf_event__process_attr;
@@ -855,7 +880,7 @@ static bool may_take_turns(struct evsel *evsel)
 {
 	const struct fn_evsel *own = evsel->priv;
 
-	return own && own->samples && fn_evsel__is_alone(evsel) &&
+	return own && own->samples && fn_evsel__is_alone(evsel) && !has_times(evsel) &&
 	       evsel->core.attr.type != PERF_TYPE_SOFTWARE;
 }
 

@@ -437,3 +437,13 @@ void fn_streams__count(struct fn_streams *streams)
 			stream->owner->members[i]->counted += member->counted - member->before;
 	}
 }
+
+int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64 id, u64 thread,
+			   u64 enabled, u64 running)
+{
+	struct fn_stream *stream = findnew_stream(streams, own, id, thread);
+
+	if (!stream)
+		return -ENOMEM;
+	return add_times(streams, stream, thread, enabled, running, own->times);
+}
