@@ -398,13 +398,13 @@ static void set_numbers(struct fn_columns *columns)
 		number->value = 0;
 		for (unsigned int j = 1; j < columns->nr; j++) {
 			const struct fn_value *value = fn_columns__value(columns, row, j);
+			const struct fn_column *column = &columns->columns[j];
 			double width;
 
-			/* A share of nothing has no observations here, whatever it is certain of. */
-			if (columns->columns[j].is_count || columns->columns[j].value ||
-			    !fn_value__is_defined(value) ||
-			    (fn_column__is_share(&columns->columns[j]) && !value->value) ||
-			    (is_chosen && !is_in(columns->fields, columns->columns[j].title)))
+			/* A share of nothing has no observations here. */
+			if (column->is_count || column->value || !fn_value__is_defined(value) ||
+			    (fn_column__is_share(column) && !value->value) ||
+			    (is_chosen && !is_in(columns->fields, column->title)))
 				continue;
 			width = value->value ?
 				fn_value__half_width(value) / fabs(value->value) : INFINITY;

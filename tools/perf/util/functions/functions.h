@@ -196,11 +196,13 @@ struct fn_table {
 
 #define fn_table__for_each_set(table, set)						\
 	for (struct fn_set *set, **set##_at = (table)->sets;				\
-	     set##_at < (table)->sets + (table)->nr_sets && (set = *set##_at); set##_at++)
+	     set##_at && set##_at < (table)->sets + (table)->nr_sets && (set = *set##_at); \
+	     set##_at++)
 
 #define fn_table__for_each_row(table, row)						\
 	for (struct fn_row *row, **row##_at = (table)->rows;				\
-	     row##_at < (table)->rows + (table)->nr_rows && (row = *row##_at); row##_at++)
+	     row##_at && row##_at < (table)->rows + (table)->nr_rows && (row = *row##_at); \
+	     row##_at++)
 
 /* Begin with a zeroed table. */
 void fn_table__exit(struct fn_table *table);
