@@ -28,7 +28,7 @@ FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
     1 << bit for bit in (1, 5, 10, 18)
 )
-FLAG_PRECISE = 1 << 15
+FLAG_PRECISE, FLAG_CLOCKID = 1 << 15, 1 << 25
 HEADER_BUILD_ID, HEADER_HOSTNAME, HEADER_OSRELEASE = 2, 3, 4
 HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_CMDLINE, HEADER_EVENT_DESC = 6, 7, 9, 11, 12
 HEADER_CPU_TOPOLOGY, HEADER_PMU_MAPPINGS, HEADER_GROUP_DESC = 13, 16, 17
@@ -67,6 +67,7 @@ class Event:
     flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
     branch_sample_type: int = 0
     sample_regs_user: int = 0
+    clock: int = 0  # of its times, with FLAG_CLOCKID
     sample_max_stack: int = 0
     config1: int = 0
     config3: int = 0
@@ -91,6 +92,7 @@ class Event:
             self.branch_sample_type,
             self.sample_regs_user,
         )
+        begin += bytes(92 - len(begin)) + struct.pack("<i", self.clock)
         begin += bytes(108 - len(begin)) + struct.pack("<H", self.sample_max_stack)
         begin += bytes(128 - len(begin)) + struct.pack("<Q", self.config3)
         end = struct.pack(

@@ -26,6 +26,7 @@ AUXTRACE_INFO, HEADER_VERSION = 70, 5
 NEVER = 1 << 62  # simpleperf's period of an event that does not sample
 TIMES = pw.FORMAT_ENABLED | pw.FORMAT_RUNNING
 TRACEPOINT = 2
+MONOTONIC = 1
 
 
 def setUpModule() -> None:
@@ -39,6 +40,13 @@ def report(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def lone(group: Sequence[pw.Event]) -> pw.Writer:
     """Events of a group that the header does not describe."""
     return pw.Writer([[event] for event in group])
+
+
+class OneCpu(pw.Writer):
+    """The recording of a machine with one CPU."""
+
+    def cpu(self) -> dict[int, bytes]:
+        return {**super().cpu(), pw.HEADER_NRCPUS: struct.pack("<II", 1, 1)}
 
 
 class Groups(unittest.TestCase):
@@ -125,13 +133,23 @@ class Groups(unittest.TestCase):
 
     def test_clock_set_back(self):
         """As with perf record -k CLOCK_REALTIME. The buffer of one CPU has the right order."""
-
-        class OneCpu(pw.Writer):
-            def cpu(self) -> dict[int, bytes]:
-                return {**super().cpu(), pw.HEADER_NRCPUS: struct.pack("<II", 1, 1)}
-
         group = self.group("cycles", "instructions")
         self.check(self.take(OneCpu([group]), group, back=59_500), forms=["data"])
+
+    def test_code_of_a_jit(self):
+        """perf inject --jit writes all code where the JIT begins, with the times of its loads."""
+        kinds = pw.IP | pw.TID | pw.TIME
+        flags = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_CLOCKID
+        event = pw.Event("cycles", 0, 0, [1], 1000, sample_type=kinds, flags=flags, clock=MONOTONIC)
+        writer = OneCpu([[event]])
+        for time, path in (1, "/first.so"), (20, "/second.so"):
+            writer.mmap2(pw.Where(time, 10, 10), F, 4096, path)
+        for time in 10, 11, 30:
+            writer.sample(event, pw.Where(time, 10, 10), F, 1000, [(1, 0)])
+        writer.write(DATA / "jit.data")
+        rows = flat(report(DATA / "jit.data", "--by", "dso").stdout)["functions"]
+        found = {row["symbol"]: row["metrics"]["#"] for row in rows}
+        self.assertEqual(found, {"first.so": 2, "second.so": 1})
 
     def test_throttled_leader(self):
         """Since Linux 6.16 a record names the leader. The window is not used."""

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <linux/err.h>
 #include <linux/hash.h>
@@ -811,7 +812,8 @@ static bool refuse_kinds(const struct fn_session *session)
 
 /*
  * Returns true if perf record had one buffer only, from its start to its end: records are in the
- * order in which this was written, so nothing is to be sorted.
+ * order in which this was written, so nothing is to be sorted. But perf inject --jit, which needs
+ * recordings with -k mono, writes all code of a JIT where this begins.
  */
 static bool has_one_buffer(const struct perf_session *perf)
 {
@@ -821,8 +823,10 @@ static bool has_one_buffer(const struct perf_session *perf)
 	    perf_data__is_dir(perf->data))
 		return false;
 	evlist__for_each_entry(perf->evlist, evsel) {
-		if (evsel->core.ids != 1 || evsel->core.attr.write_backward ||
-		    fn_evsel__is_of_aux(evsel))
+		const struct perf_event_attr *attr = &evsel->core.attr;
+
+		if (evsel->core.ids != 1 || attr->write_backward || fn_evsel__is_of_aux(evsel) ||
+		    (attr->use_clockid && attr->clockid == CLOCK_MONOTONIC))
 			return false;
 	}
 	return true;
