@@ -366,9 +366,9 @@ class Writer:
         """The path of the cgroup with this id."""
         self.side(CGROUP, struct.pack("<Q", number) + padded(path), where, self.leader.ids[0])
 
-    def any_thread(self) -> None:
-        """The thread map of a CPU-wide recording."""
-        self.record(THREAD_MAP, struct.pack("<QQ16s", 1, 2**64 - 1, b""), 0)
+    def thread_map(self, pid: int = -1) -> None:
+        """The process that is recorded, -1 in a CPU-wide recording."""
+        self.record(THREAD_MAP, struct.pack("<Qq16s", 1, pid, b""), 0)
 
     def finished_round(self) -> None:
         self.record(FINISHED_ROUND, b"", 0)

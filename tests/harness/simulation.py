@@ -292,7 +292,7 @@ class Simulation:
         """Writes the program and its mappings."""
         task = self.tasks[0]
         if self.any_thread:
-            self.writer.any_thread()
+            self.writer.thread_map()
         self.writer.comm(self.where(task), task.comm)
         for number, path in CGROUPS.items() if "cgroup" in self.keys else ():
             if path:

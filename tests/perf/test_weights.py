@@ -390,16 +390,34 @@ class Twice(unittest.TestCase):
     def test_cycles(self):
         """It counts all, or a part."""
         names = "cycles", "instructions", "cycles"
-        for options, cpi in ((), 1), (("-aG", "one,one,two"), 2), (("--cgroup=one,one,two",), 2):
+        # gcc has options of its own
+        for *options, pid, cpi in (
+            (-1, 1),
+            ("-aG", "one,one,two", -1, 2),
+            ("-a", "--cgroup=one,one,two", -1, 2),
+            ("gcc", "-D_GNU_SOURCE", 100, 1),
+        ):
             groups = [
                 [pw.Event(name, 0, CONFIGS[name], [at], 1000, sample_type=KINDS)]
                 for at, name in enumerate(names, 1)
             ]
-            recording = Recording(groups, command=("perf", "record", *options, "-e", "cycles"))
+            recording = Recording(groups, command=("perf", "record", "-e", "cycles", *options))
+            recording.writer.thread_map(pid)
             for group in 30 * [0, 1, 2]:
                 recording.sample(F, 1000, group=group)
             found = metrics("CPI", recording.write(DATA / "twice.data"))
             self.assertEqual(found, {F: cpi}, options)
+
+    def test_in_a_group(self):
+        """Events of a group count at the same time, whatever the cgroup."""
+        group = [
+            pw.Event(name, 0, CONFIGS[name], [at], 1000 * (at == 1))
+            for at, name in enumerate(("cycles", "instructions", "cycles"), 1)
+        ]
+        recording = Recording([group], command=("perf", "record", "-aG", "one,one,one"))
+        for _ in range(30):
+            recording.sample(F, 1000, 500, 1000)
+        self.assertEqual(metrics("CPI", recording.write(DATA / "group.data")), {F: 2})
 
     def test_groups(self):
         """Groups of the same events are one set, and so are an event and a group that it leads."""

@@ -185,8 +185,10 @@ static const struct fn_set *counting_set(const struct evsel *evsel, const char *
 }
 
 /* Returns how many sets have counted each event: of user space, say, and as many of the kernel. */
-static double nr_copies(struct evlist *evlist, const char *name, const struct fn_set *even)
+static double nr_copies(const struct fn_session *session, const char *name,
+			const struct fn_set *even)
 {
+	struct evlist *evlist = session->session->evlist;
 	unsigned int nr = 0, nr_kinds = 0;
 	struct evsel *a, *b;
 
@@ -201,8 +203,7 @@ static double nr_copies(struct evlist *evlist, const char *name, const struct fn
 			if (!other || !are_same(&a->core.attr, &b->core.attr))
 				continue;
 			is_new_kind = false;
-			is_new = other != set ||
-				 (even && !fn_env__has_cgroups(evsel__env(a)));
+			is_new = other != set || (even && !fn_session__has_cgroups(session));
 		}
 		nr += is_new;
 		nr_kinds += is_new_kind;
@@ -225,8 +226,8 @@ static bool is_scarce(const struct fn_evsel *own, u64 nr_tasks)
  * Several events of a recording may be the same one: they add up, as those of user space and the
  * kernel, or of cgroups. But each of several groups with other events has counted all of it.
  */
-static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *table,
-			struct fn_set *set, unsigned int place)
+static void scale_event(struct fn_session *session, u64 nr_tasks, struct fn_set *set,
+			unsigned int place)
 {
 	struct fn_event *event = &set->events[place];
 	/* Of all samples; what they stand for, and what is to be added up. */
@@ -234,7 +235,7 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 	bool is_known = false;
 	struct evsel *evsel;
 
-	evlist__for_each_entry(evlist, evsel) {
+	evlist__for_each_entry(session->session->evlist, evsel) {
 		const struct fn_evsel *own = evsel->priv;
 		double scale, stretch;
 
@@ -251,10 +252,10 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 	}
 	/* Also those that a filter has left out. */
 	set->windows->values[place] = periods;
-	event->copies = nr_copies(evlist, event->name, NULL);
-	factor = counted / periods / nr_copies(evlist, event->name, set);
+	event->copies = nr_copies(session, event->name, NULL);
+	factor = counted / periods / nr_copies(session, event->name, set);
 	if (isfinite(factor) && factor > 0)
-		multiply(table, set, place, factor);
+		multiply(session->table, set, place, factor);
 	factor = counted / once;
 	if (!is_known || !isfinite(factor))
 		return;
@@ -272,14 +273,12 @@ static void scale_event(struct evlist *evlist, u64 nr_tasks, struct fn_table *ta
 void fn_samples__scale(struct fn_session *session)
 {
 	const bool is_live = session->options->is_due;
-	struct fn_table *table = session->table;
 
 	if (!is_live)
 		fn_streams__count(session->streams);
-	fn_table__for_each_set(table, set) {
+	fn_table__for_each_set(session->table, set) {
 		for (unsigned int j = 0; set->source == &fn_samples && j < set->nr_events; j++)
-			scale_event(session->session->evlist, is_live ? 0 : session->nr_tasks,
-				    table, set, j);
+			scale_event(session, is_live ? 0 : session->nr_tasks, set, j);
 	}
 }
 

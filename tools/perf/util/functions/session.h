@@ -67,7 +67,7 @@ int fn_evsel__refuse_late(struct evsel *evsel);
 bool fn_session__refuses(struct fn_session *session, struct evsel *evsel);
 bool fn_evsel__has_counts(const struct evsel *evsel);	/* in its samples */
 /* Whether events may be of several cgroups: their attrs do not tell. */
-bool fn_env__has_cgroups(const struct perf_env *env);
+bool fn_session__has_cgroups(const struct fn_session *session);
 bool fn_evsel__is_alone(struct evsel *evsel);		/* in no group that is known */
 bool fn_evsel__is_sampler(const struct evsel *evsel);
 bool fn_evsel__is_of_aux(struct evsel *evsel);

@@ -247,8 +247,13 @@ static bool all_have_records(struct fn_session *session, struct evsel *const *ev
 	return found;
 }
 
-bool fn_env__has_cgroups(const struct perf_env *env)
+bool fn_session__has_cgroups(const struct fn_session *session)
 {
+	const struct perf_env *env = &session->session->header.env;
+
+	/* A program has options of its own. */
+	if (session->is_of_tasks)
+		return false;
 	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline; i++) {
 		const char *word = env->cmdline_argv[i];
 
@@ -275,10 +280,9 @@ static bool are_repeated(const struct fn_session *session, const struct evsel *o
 		return false;
 	return a->type != b->type || a->config != b->config || a->config1 != b->config1 ||
 	       a->config2 != b->config2 || a->exclude_user != b->exclude_user ||
-	       a->exclude_kernel != b->exclude_kernel ||
-	       (one->core.leader != other->core.leader &&
-		(a->sample_period != b->sample_period || a->precise_ip != b->precise_ip)) ||
-	       !fn_env__has_cgroups(&session->session->header.env);
+	       a->exclude_kernel != b->exclude_kernel || a->sample_period != b->sample_period ||
+	       a->precise_ip != b->precise_ip || one->core.leader == other->core.leader ||
+	       !fn_session__has_cgroups(session);
 }
 
 /* Returns true if an event must not have this name: another one has it, and is not to be added. */
