@@ -516,11 +516,18 @@ class Turns(unittest.TestCase):
         self.assertNotIn("turns", done.stderr)
 
     def test_no_times(self):
-        """Nothing tells: a line says so, if there are more events than counters may be."""
+        """Nothing tells: a line says so, if there are more events than counters may be.
+
+        With --stat, the kernel writes times of children only.
+        """
         path = self.recording("unknown", False, False)
         self.assertNotIn("turns", report(path).stderr)
         events = [
-            pw.Event(f"r{config}", RAW, config, [config], 1000, sample_type=KINDS, read_format=4)
+            pw.Event(
+                *(f"r{config}", RAW, config, [config], 1000),
+                sample_type=KINDS,
+                read_format=pw.FORMAT_ID | TIMES,
+            )
             for config in range(1, 7)
         ]
         recording = Recording([[event] for event in events])

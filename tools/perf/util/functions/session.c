@@ -884,7 +884,7 @@ static bool may_take_turns(struct evsel *evsel)
 {
 	const struct fn_evsel *own = evsel->priv;
 
-	return own && own->samples && fn_evsel__is_alone(evsel) && !has_times(evsel) &&
+	return own && own->samples && fn_evsel__is_alone(evsel) && !own->times[0] &&
 	       evsel->core.attr.type != PERF_TYPE_SOFTWARE;
 }
 
