@@ -495,6 +495,23 @@ class Turns(unittest.TestCase):
                     self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
             self.assertIn("of branch-misses were scaled", report(path).stderr)
 
+    def test_numbers_used_again(self):
+        """A thread has the number of one that has ended, and runs on the other CPU."""
+        kinds = {"sample_type": KINDS, "read_format": pw.FORMAT_ID | TIMES}
+        flags = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
+        group = [pw.Event("cycles", 0, 0, [1, 2], 1000, flags=flags, **kinds)]
+        recording = Recording([group])
+        recording.sample(F, 1000)
+        for cpu in 0, 1:
+            recording.writer.task(pw.FORK, recording.where(101), recording.where())
+            recording.writer.task(pw.EXIT, recording.where(101), recording.where())
+            for event in 0, 1:
+                counted = 1000 * (event == cpu)
+                times = 2000, counted
+                recording.writer.counted(recording.where(101), 1 + event, counted, times)
+        row = table(recording.write(DATA / "again.data"))[F]
+        self.assertEqual(row["events"]["cycles"]["count"], 2000)
+
     def test_cpus_of_a_task(self):
         """A task's events of all CPUs are enabled wherever it runs, and one of them counts."""
         group = [

@@ -474,7 +474,7 @@ int fn_streams__for_each(struct fn_streams *streams,
 void fn_streams__forget_idle(struct fn_streams *streams);
 void fn_streams__restart(struct fn_streams *streams);	/* a new span: nothing was counted */
 void fn_streams__count(struct fn_streams *streams);	/* sets fn_evsel.counted */
-/* Takes the times of an event in a thread that ends, or on a CPU. */
+/* Takes the times of an event in a thread that has ended. */
 int fn_streams__read_times(struct fn_streams *streams, struct fn_evsel *own, u64 id, u64 thread,
 			   u64 enabled, u64 running);
 

@@ -498,21 +498,29 @@ static u64 add_up(u64 a, u64 b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* With --stat, perf record writes the times of threads that end. */
+/* With --stat, perf record writes the times of threads that have ended. */
 static int process_read(const struct perf_tool *tool, union perf_event *event,
-			struct perf_sample *sample, struct machine *machine __maybe_unused)
+			struct perf_sample *sample, struct machine *machine)
 {
 	struct fn_session *session = container_of(tool, struct fn_session, tool);
 	struct evsel *evsel = evlist__id2evsel_strict(session->session->evlist, sample->id);
 	struct fn_evsel *own = evsel ? evsel->priv : NULL;
 	const struct perf_record_read *read = &event->read;
+	struct thread *thread;
+	int err;
 
 	if (!own || !own->samples || fn_evsel__has_counts(evsel) || !has_times(evsel) ||
 	    event->header.size < offsetof(struct perf_record_read, id))
 		return 0;
-	return fn_streams__read_times(session->streams, own, sample->id,
-				      evsel->core.attr.inherit ? read->tid : 0,
-				      read->time_enabled, read->time_running);
+	/* Its number may be that of a thread before. */
+	thread = machine__findnew_thread(machine, read->pid, read->tid);
+	if (!thread)
+		return -ENOMEM;
+	err = fn_streams__read_times(session->streams, own, sample->id,
+				     fn_rows__thread(session->rows, thread), read->time_enabled,
+				     read->time_running);
+	thread__put(thread);
+	return err;
 }
 
 /*
