@@ -206,8 +206,7 @@ const struct branch_entry *fn_sample__last_branch(struct perf_sample *sample)
 	const struct branch_entry *entries = perf_sample__branch_entries(sample);
 
 	/* The functions of a guest are not those at these addresses here. */
-	if (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
-	    sample->cpumode == PERF_RECORD_MISC_GUEST_USER)
+	if (fn_sample__is_in_guest(sample))
 		return NULL;
 	for (u64 i = 0; sample->branch_stack && i < sample->branch_stack->nr; i++) {
 		if (entries[i].flags.spec != PERF_BR_SPEC_WRONG_PATH)
