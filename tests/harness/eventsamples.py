@@ -19,6 +19,14 @@ CONFIGS = {"cycles": 0, "instructions": 1, "cache-misses": 3, "branch-misses": 5
 KINDS = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
 
 
+def ungrouped(*names: str, period: int = 1000) -> list[list[pw.Event]]:
+    """Events that are in no group, with ids from 1 on."""
+    return [
+        [pw.Event(name, 0, CONFIGS[name], [at], period, sample_type=KINDS)]
+        for at, name in enumerate(names, 1)
+    ]
+
+
 def named_once(libraries: Libraries) -> dict[str, tuple[str, int]]:
     """The functions whose name no other has, with their libraries and addresses."""
     names = Counter(libraries.functions.values())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, must
-from tests.harness.eventsamples import KINDS
+from tests.harness.eventsamples import KINDS, ungrouped
 from tests.harness.recording import Recording
 from tests.harness.reports import REPORT
 
@@ -92,13 +92,8 @@ class FewSamples(unittest.TestCase):
 
     def test_too_long(self):
         """A line has no number of times, or of days, that nobody records."""
-        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
-        groups = [
-            [pw.Event(name, 0, n, [n + 1], 1000, sample_type=kinds, read_format=0)]
-            for n, name in enumerate(("cycles", "instructions"))
-        ]
         for samples in 20, 200:
-            recording = Recording(groups)
+            recording = Recording(ungrouped("cycles", "instructions"))
             recording.clock = itertools.count(1000, 1000 * MILLISECOND)
             for _ in range(samples):
                 recording.sample(0x1000, 1000)

@@ -189,14 +189,15 @@ class Numbers(unittest.TestCase):
                 for title in set(found[F]) & {"CM/KI", "BM/KI"}:
                     self.assertEqual(found[F][title], 1000 * OTHERS[0] / SAMPLES[F][1])
                 self.assertIn(f"%{again[0]}", titles(path))
-        group = [
-            pw.Event(*event, [1 + place], PERIOD * (not place))
-            for place, event in enumerate((CYCLES, INSTRUCTIONS, ("r3c:u", RAW, 0x3C)))
-        ]
-        made = Recording([group], cpuid=INTEL)
-        for _ in range(100):
-            made.sample(F, PERIOD, PERIOD // 2, PERIOD)
-        self.assertEqual(metrics(made.write(DATA / "group.data"))[F]["CPI"], 2)
+        for again in ("r3c:u", RAW, 0x3C), CYCLES:
+            group = [
+                pw.Event(*event, [1 + place], PERIOD * (not place))
+                for place, event in enumerate((CYCLES, INSTRUCTIONS, again))
+            ]
+            made = Recording([group], cpuid=INTEL)
+            for _ in range(100):
+                made.sample(F, PERIOD, PERIOD // 2, PERIOD)
+            self.assertEqual(metrics(made.write(DATA / "group.data"))[F]["CPI"], 2)
 
     def test_branch_records(self):
         """Records of a number that is not cycles are not samples of time."""

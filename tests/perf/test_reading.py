@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, run
+from tests.harness.eventsamples import ungrouped
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.tables import flat, objects
 
@@ -138,10 +139,9 @@ class Groups(unittest.TestCase):
 
     def test_code_of_a_jit(self):
         """perf inject --jit writes all code where the JIT begins, with the times of its loads."""
-        kinds = pw.IP | pw.TID | pw.TIME
-        flags = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_CLOCKID
-        event = pw.Event("cycles", 0, 0, [1], 1000, sample_type=kinds, flags=flags, clock=MONOTONIC)
-        writer = OneCpu([[event]])
+        ((event,),) = groups = ungrouped("cycles")
+        event.flags, event.clock = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_CLOCKID, MONOTONIC
+        writer = OneCpu(groups)
         for time, path in (1, "/first.so"), (20, "/second.so"):
             writer.mmap2(pw.Where(time, 10, 10), F, 4096, path)
         for time in 10, 11, 30:

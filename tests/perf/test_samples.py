@@ -18,7 +18,7 @@ from tests.harness import code
 from tests.harness import perfdata as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, must, run
-from tests.harness.eventsamples import CONFIGS, EVENTS, KINDS, Clock, Function, Run, named_once
+from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, named_once, ungrouped
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.simulation import Libraries
 from tests.harness.tables import flat
@@ -151,9 +151,7 @@ class Reading(Sums):
 
     def test_share_of_a_rare_event(self):
         """Without cycles, time and instructions, the share of another event sorts and limits."""
-        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD
-        misses = pw.Event("cache-misses", 0, 3, [1], 1000, sample_type=kinds, read_format=0)
-        recording = Recording([[misses]])
+        recording = Recording(ungrouped("cache-misses"))
         for period in 1, 1, 1, 97:
             recording.sample(0x2000 if period > 1 else 0x1000, period)
         path = recording.write(DATA / "rare.data")
@@ -348,12 +346,7 @@ class Truth(Sums):
 
     def test_part_of_a_sample(self):
         """A rate has no end that is a number of many digits, as of samples with short periods."""
-        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
-        groups = [
-            [pw.Event(name, 0, n, [n + 1], 1000, sample_type=kinds, read_format=0)]
-            for n, name in enumerate(("cycles", "instructions"))
-        ]
-        recording = Recording(groups)
+        recording = Recording(ungrouped("cycles", "instructions"))
         for period, place in (1_000_000, 0x2000), (10_000, 0x1000), (1, 0x1000):
             for _ in range(20 if place == 0x2000 else 1):
                 recording.sample(0x1000, 1000)
@@ -373,12 +366,7 @@ class Truth(Sums):
         often = {name: number / 9 for number, name in enumerate(names, 1)} | {"loop": 0}
         for behind in 0, 11:  # instructions, behind its entry
             rng = random.Random(3)
-            recording = Recording(
-                [
-                    [pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 40, sample_type=KINDS)]
-                    for name in ("cycles", "instructions", "cache-misses")
-                ]
-            )
+            recording = Recording(ungrouped("cycles", "instructions", "cache-misses", period=40))
             recording.map(library, 0x10000000)
             for _, (name, part) in itertools.product(range(3000), often.items()):
                 own = [2 * rng.randrange(n or 20 * (not part), 32) for n in (0, 0, 20)]
@@ -399,12 +387,7 @@ class Truth(Sums):
         true = {f"f{number}": 0.8 + number / 10 for number in range(6)}
         library = code.build(DATA / "late.s", code.assembly(*true))
         at = {name: 0x10000000 + place for name, place in code.addresses(library).items()}
-        recording = Recording(
-            [
-                [pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 40, sample_type=KINDS)]
-                for name in ("cycles", "instructions")
-            ]
-        )
+        recording = Recording(ungrouped("cycles", "instructions", period=40))
         recording.map(library, 0x10000000)
         order = rng.choices(list(true), k=calls)
         begins = [0.0, *itertools.accumulate(length * true[name] for name in order)]
@@ -425,11 +408,7 @@ class Truth(Sums):
         """The first periods of a frequency are of few events: no ground for an endless interval."""
         library = code.build(DATA / "crumb.s", code.assembly("near", "far"))
         at = {name: 0x10000000 + place for name, place in code.addresses(library).items()}
-        events = [
-            pw.Event(name, 0, CONFIGS[name], [1 + CONFIGS[name]], 40, sample_type=KINDS)
-            for name in ("cycles", "instructions")
-        ]
-        recording = Recording([[event] for event in events])
+        recording = Recording(ungrouped("cycles", "instructions", period=40))
         recording.map(library, 0x10000000)
         for group, place, number, period in (
             *((group, at["near"], 50, 1_000_000) for group in (0, 1)),
@@ -479,14 +458,9 @@ class Mixed(unittest.TestCase):
 
     def test_order_of_events(self):
         """Recordings of the same events add up, whichever event samples first."""
-        kinds = pw.IP | pw.TID | pw.TIME | pw.PERIOD | pw.IDENTIFIER
-        groups = [
-            [pw.Event(name, 0, n, [n + 1], 1000, sample_type=kinds, read_format=0)]
-            for n, name in enumerate(("cycles", "instructions"))
-        ]
         paths = []
         for first in range(2):
-            recording = Recording(groups)
+            recording = Recording(ungrouped("cycles", "instructions"))
             for number in range(40):
                 recording.sample(0x1000, 1000, group=(number + first) % 2)
             paths.append(recording.write(DATA / f"first{first}.data"))

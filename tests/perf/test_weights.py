@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.eventsamples import ungrouped
 from tests.harness.recording import WINDOW, Recording
 from tests.harness.tables import flat
 
@@ -389,40 +390,19 @@ class Twice(unittest.TestCase):
 
     def test_cycles(self):
         """It counts all, or a part."""
-        names = "cycles", "instructions", "cycles"
-        # gcc has options of its own
-        for *options, pid, cpi in (
-            (-1, 1),
-            ("-aG", "one,one,two", -1, 2),
-            ("-a", "--cgroup=one,one,two", -1, 2),
-            ("gcc", "-D_GNU_SOURCE", 100, 1),
-        ):
-            groups = [
-                [pw.Event(name, 0, CONFIGS[name], [at], 1000, sample_type=KINDS)]
-                for at, name in enumerate(names, 1)
-            ]
-            recording = Recording(groups, command=("perf", "record", "-e", "cycles", *options))
+        parts = ("-aG one,one,two", -1, 2), ("-a --cgroup=one,one,two", -1, 2)
+        for words, pid, cpi in ("-a", -1, 1), *parts, ("gcc -D_GNU_SOURCE a.c", 100, 1):
+            command = "perf", "record", "-e", "cycles", *words.split()
+            recording = Recording(ungrouped("cycles", "instructions", "cycles"), command=command)
             recording.writer.thread_map(pid)
             for group in 30 * [0, 1, 2]:
                 recording.sample(F, 1000, group=group)
             found = metrics("CPI", recording.write(DATA / "twice.data"))
-            self.assertEqual(found, {F: cpi}, options)
-
-    def test_in_a_group(self):
-        """Events of a group count at the same time, whatever the cgroup."""
-        group = [
-            pw.Event(name, 0, CONFIGS[name], [at], 1000 * (at == 1))
-            for at, name in enumerate(("cycles", "instructions", "cycles"), 1)
-        ]
-        recording = Recording([group], command=("perf", "record", "-aG", "one,one,one"))
-        for _ in range(30):
-            recording.sample(F, 1000, 500, 1000)
-        self.assertEqual(metrics("CPI", recording.write(DATA / "group.data")), {F: 2})
+            self.assertEqual(found, {F: cpi}, words)
 
     def test_groups(self):
         """Groups of the same events are one set, and so are an event and a group that it leads."""
         for kinds in KINDS, KINDS | pw.READ:
-            alone = [pw.Event("cycles", 0, 0, [1], 1000, sample_type=KINDS)]
             one, other = (
                 [
                     pw.Event("cycles", 0, 0, [at], 1000, sample_type=kinds),
@@ -430,7 +410,7 @@ class Twice(unittest.TestCase):
                 ]
                 for at in (2, 4)
             )
-            for groups in (one, other), (alone, one):
+            for groups in (one, other), (*ungrouped("cycles"), one):
                 recording = Recording(groups, command=("perf", "record"))
                 for _ in range(30):
                     for group, events in enumerate(groups):
@@ -496,19 +476,17 @@ class Turns(unittest.TestCase):
             self.assertIn("of branch-misses were scaled", report(path).stderr)
 
     def test_numbers_used_again(self):
-        """A thread has the number of one that has ended, and runs on the other CPU."""
-        kinds = {"sample_type": KINDS, "read_format": pw.FORMAT_ID | TIMES}
-        flags = pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
-        group = [pw.Event("cycles", 0, 0, [1, 2], 1000, flags=flags, **kinds)]
-        recording = Recording([group])
+        """A thread has the number of one before, and runs on the other CPU."""
+        ((event,),) = groups = ungrouped("cycles")
+        event.ids, event.read_format, event.flags = [1, 2], 4 | TIMES, FREQ | pw.FLAG_INHERIT
+        recording = Recording(groups)
         recording.sample(F, 1000)
         for cpu in 0, 1:
             recording.writer.task(pw.FORK, recording.where(101), recording.where())
             recording.writer.task(pw.EXIT, recording.where(101), recording.where())
-            for event in 0, 1:
-                counted = 1000 * (event == cpu)
-                times = 2000, counted
-                recording.writer.counted(recording.where(101), 1 + event, counted, times)
+            for at in 0, 1:
+                counted = 1000 * (at == cpu)
+                recording.writer.counted(recording.where(101), 1 + at, counted, (2000, counted))
         row = table(recording.write(DATA / "again.data"))[F]
         self.assertEqual(row["events"]["cycles"]["count"], 2000)
 
@@ -533,19 +511,12 @@ class Turns(unittest.TestCase):
         self.assertNotIn("turns", done.stderr)
 
     def test_no_times(self):
-        """Nothing tells: a line says so, if there are more events than counters may be.
-
-        With --stat, the kernel writes times of children only.
-        """
+        """Nothing tells: a line says so, if there are more events than counters may be."""
         path = self.recording("unknown", False, False)
         self.assertNotIn("turns", report(path).stderr)
         events = [
-            pw.Event(
-                *(f"r{config}", RAW, config, [config], 1000),
-                sample_type=KINDS,
-                read_format=pw.FORMAT_ID | TIMES,
-            )
-            for config in range(1, 7)
+            pw.Event(f"r{at}", RAW, at, [at], 1000, sample_type=KINDS, read_format=4 | TIMES)
+            for at in range(1, 7)
         ]
         recording = Recording([[event] for event in events])
         for group in 30 * [*range(6)]:
