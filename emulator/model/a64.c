@@ -51,7 +51,8 @@ enum insn_kind a64_decode(uint32_t word, uint64_t pc, uint64_t *target)
 
 bool a64_accesses_memory(uint32_t word)
 {
-	return (word & 0x0a000000) == 0x08000000;
+	return (word & 0x0a000000) == 0x08000000 ||
+	       (word & 0xfffff000) == 0xd50b7000; /* dc zva, ic ivau ... */
 }
 
 unsigned int a64_register(uint32_t word)

@@ -56,7 +56,7 @@ static inline bool is_branch(enum insn_kind kind)
  */
 enum insn_kind a64_decode(uint32_t word, uint64_t pc, uint64_t *target);
 
-/* Does an instruction load or store? */
+/* Does an instruction load or store, or maintain caches by address? Then it may fault. */
 bool a64_accesses_memory(uint32_t word);
 
 /* The register that an INSN_SET instruction reads: 31 is 0. */

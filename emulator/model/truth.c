@@ -211,12 +211,16 @@ static GArray *parts_of(struct image *image)
 
 static void add_part(struct line *line, const struct part *part)
 {
-	line->executed += part->executions;
+	uint64_t executed = part->executions - (part->events ? part->events[ABORTED] : 0);
+
+	/* events for which core_record() is not called; other parts may be other instructions */
+	line->executed += executed;
 	line->events[INST_SPEC] += part->executions;
-	if (!part->events)
-		return;
-	line->executed -= part->events[ABORTED];
-	for (int event = 0; event < NR_CORE_EVENTS; event++)
+	if (is_branch(part->insn->kind))
+		line->events[BR_RETIRED] += executed;
+	if (part->insn->kind == INSN_RETURN)
+		line->events[BR_RETURN_RETIRED] += executed;
+	for (int event = 0; part->events && event < NR_CORE_EVENTS; event++)
 		line->events[event] += part->events[event];
 }
 
@@ -240,11 +244,6 @@ static void write_line(FILE *file, const struct image *image, const struct insn 
 {
 	char counts[(1 + NR_CORE_EVENTS) * 21], *end;
 
-	/* events for which core_record() is not called */
-	if (is_branch(insn->kind))
-		line->events[BR_RETIRED] = line->executed;
-	if (insn->kind == INSN_RETURN)
-		line->events[BR_RETURN_RETIRED] = line->executed;
 	line->events[STALL] = line->events[STALL_FRONTEND] + line->events[STALL_BACKEND];
 
 	end = put_count(counts, line->executed);

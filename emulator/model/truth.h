@@ -19,7 +19,7 @@
  * @events: where that image counts the events of this instruction
  * @pc: its address
  * @kind: what it is to the model
- * @accesses_memory: it loads or stores
+ * @accesses_memory: it loads or stores, or maintains caches by address
  * @accesses_simd: registers of vectors or floating point numbers
  *
  * The first two are there to be fast: few instructions change their image often.

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from tests.harness import code, perfdata
+from bench.guest import UNTHROTTLED
+from tests.harness import code, perfdata, truth
 from tests.harness.env import BASE, CHECK, PERF, TOP, in_guest, must, native
 from tests.harness.predictor import Gshare
 from tests.harness.tables import flat
@@ -29,9 +30,6 @@ PROGRAM = OUT / "branches"
 MODEL = "small,l2_latency=0,memory_latency=0,walk_latency=0"
 LOST = 12  # cycles
 ROUNDS = 4000
-UNTHROTTLED = (
-    "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
-)
 # kinds of branches
 DIRECT, CONDITIONAL, INDIRECT, CALL, INDIRECT_CALL, RETURN = range(6)
 
@@ -133,16 +131,10 @@ class LostCycles(KnownProgram):
         """The mispredicts belong to the branch."""
         command = "sh -c 'echo $$; exec ./branches'"
         thread = in_guest(command, "--model", MODEL, "--truth", OUT / "truth", share=OUT).strip()
-        table = [line.split() for line in (OUT / "truth").read_text().splitlines()]
-        rows = [dict(zip(table[0], row)) for row in table[1:] if row[0] == thread]
-        # the shell comes before the program
-        last = max(int(row["image"]) for row in rows)
         missed, lost = Counter[int](), Counter[int]()
-        for row in rows:
-            address = int(row["address"], 16)
-            if int(row["image"]) == last and not address >> 63:
-                missed[address] = int(row["BR_MIS_PRED"])
-                lost[address] = int(row["STALL"])
+        for row in truth.of_program(OUT / "truth", int(thread)):
+            missed[row["address"]] = row["BR_MIS_PRED"]
+            lost[row["address"]] = row["STALL"]
         wrong = [step for step in self.path if step.wrong]
         self.assertEqual(+missed, Counter(step.source for step in wrong))
         after = Counter(step.target if step.taken else step.source + 4 for step in wrong)

@@ -9,7 +9,8 @@ come from the guest's driver, arm_pmuv3.
 import re
 import unittest
 
-from tests.harness import perfdata
+from bench.guest import UNTHROTTLED
+from tests.harness import code, perfdata, truth
 from tests.harness.env import CHECK, in_guest, must
 
 MACHINES = "arm64 emulator"
@@ -43,9 +44,6 @@ EVENTS = {
     "stall": ["STALL"],
 }
 COUNTERS = 6
-UNTHROTTLED = (
-    "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
-)
 
 
 def modelled(command: str, name: str, *options: object, model: str = "small") -> str:
@@ -56,31 +54,20 @@ def modelled(command: str, name: str, *options: object, model: str = "small") ->
 
 
 def read_truth(name: str) -> list[dict[str, int]]:
-    """The model's table: thread, image, address, and counts."""
-    lines = (OUT / f"{name}.truth").read_text().splitlines()
-    names = lines[0].split()
-    return [
-        {key: int(text, 16 if key == "address" else 10) for key, text in zip(names, line.split())}
-        for line in lines[1:]
-    ]
-
-
-def of_program(name: str, thread: int) -> dict[str, int]:
-    """The total counts of the last program of a thread."""
-    rows = [row for row in read_truth(name) if row["thread"] == thread]
-    last = max(row["image"] for row in rows)
-    sums: dict[str, int] = {}
-    for row in rows:
-        if row["image"] == last and not row["address"] >> 63:
-            for key, count in row.items():
-                sums[key] = sums.get(key, 0) + count
-    return sums
+    return truth.table(OUT / f"{name}.truth")
 
 
 def counted(text: str) -> dict[str, int]:
     """The counts that perf stat -x, printed, by event."""
     fields = [line.split(",") for line in text.splitlines() if line.count(",") > 4]
     return {line[2].removesuffix(":u"): int(line[0]) for line in fields}
+
+
+def assemble(name: str, source: str):
+    """Makes /share/NAME, which is nothing but this, and where no other program is."""
+    words = "-nostdlib", "-static", "-Wl,-Ttext-segment=0x7000000", "-x", "assembler", "-o"
+    text = f".globl _start; {source}\n"
+    must("aarch64-linux-gnu-gcc", *words, OUT / name, "-", input=text, stdin=None)
 
 
 class Emulator(unittest.TestCase):
@@ -120,6 +107,24 @@ class Counts(Emulator):
             self.assertEqual(counts, true)
             self.assertGreater(min(true.values()), 50)
 
+    # clears 64 new pages by an instruction that ends its block, then makes a nop a branch, and back
+    CHANGES = """.section code, "awx"; .balign 4096; .org 4092; zero: dc zva, x1
+    add x1, x1, #4096; subs x19, x19, #1; b.ne zero
+    mov x19, #64; adr x1, slot; ldr w2, =0xd503201f ^ 0x14000001
+    round: ldr w3, [x1]; eor w3, w3, w2; str w3, [x1]; isb
+    slot: nop; subs x19, x19, #1; b.ne round; mov x8, #93; svc #0
+    _start: mov x19, #64; ldr x1, =pages; b zero
+    .bss; .balign 4096; pages: .skip 64 * 4096"""
+
+    def test_code_that_faults_or_changes(self):
+        assemble("changes", self.CHANGES)
+        command = "perf stat -x, -o /tmp/stat -e instructions:u,branches:u ./changes; cat /tmp/stat"
+        true = {"instructions": 64 * (4 + 7) + 8, "branches": 64 * 5 // 2 + 1}
+        self.assertEqual(counted(modelled(command, "changes")), true)
+        rows = [row for row in read_truth("changes") if row["address"] >> 24 == 7]
+        sums = {name: sum(row[EVENTS[name][0]] for row in rows) for name in true}
+        self.assertEqual(sums, true)
+
 
 class Leaders(Emulator):
     """Overflow interrupts."""
@@ -134,7 +139,8 @@ class Leaders(Emulator):
         contents = perfdata.read(OUT / f"{name}.data")
         stream = contents.stream()
         counts = [next(iter(sample.values.values())) for sample in stream]
-        return counts, of_program(name, stream[0].tid)
+        rows = truth.of_program(OUT / f"{name}.truth", stream[0].tid)
+        return counts, {key: sum(row[key] for row in rows) for key in rows[0]}
 
     def test_interrupts_come_at_the_event(self):
         """Their number is exact; each comes within a block of instructions after its event."""
@@ -164,11 +170,8 @@ class Late(Emulator):
     PLACES = {"block": 0, 0: 1, 10: 11, 30: 31}
 
     def test_the_instruction_and_the_cycle(self):
-        code = f".globl _start; _start: {self.LOOP}; mov x8, #93; svc #0\n"
-        words = "-nostdlib", "-static", "-x", "assembler", "-o", OUT / "late", "-"
-        must("aarch64-linux-gnu-gcc", *words, input=code, stdin=None)
-        names = must("aarch64-linux-gnu-nm", OUT / "late")
-        target = int(re.search(r"(\w+) t round", names)[1], 16)
+        assemble("late", f"_start: {self.LOOP}; mov x8, #93; svc #0")
+        target = code.addresses(OUT / "late")["round"]
         record = "perf record -q -T -m 16M -e '{0}' -o /tmp/data ./late; cp /tmp/data late{1}\n"
         commands = UNTHROTTLED + record.format("branches/period=101/u", 0)
         commands += record.format("{cycles/period=1999/,stall}:uS", 1)

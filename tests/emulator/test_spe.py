@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from tests.harness import code
+from tests.harness import code, truth
 from tests.harness.env import CHECK, PERF, TOP, in_guest, must
 
 MACHINES = "arm64 emulator"
@@ -120,19 +120,9 @@ class Operations(unittest.TestCase):
         options |= {name: f"jitter=1,{name}/u" for name in FILTERS}
         record(options, "small", "--truth", OUT / "truth")
         cls.found = operations(OUT / "known.data")
-        cls.true = cls.truth()
-
-    @staticmethod
-    def truth() -> dict[int, dict[str, int]]:
-        """The model's counts of each instruction of the program."""
-        thread = (OUT / "known.thread").read_text().strip()
-        lines = [line.split() for line in (OUT / "truth").read_text().splitlines()]
-        rows = [dict(zip(lines[0], line)) for line in lines[1:] if line[0] == thread]
-        return {
-            int(row["address"], 16): {name: int(row[name]) for name in EVENTS.values()}
-            for row in rows
-            if row["image"] == rows[-1]["image"] and not int(row["address"], 16) >> 63
-        }
+        thread = int((OUT / "known.thread").read_text())
+        # the model's counts of each instruction of the program
+        cls.true = {row["address"]: row for row in truth.of_program(OUT / "truth", thread)}
 
     def likely(self, count: int, mean: float, what: object, deviation: float = 0):
         """Chance makes such a count of this mean."""

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The truth of the benchmark: `benchmark --truth` counts it one instruction at a time."""
+"""The truth: `benchmark --truth` counts its own one instruction at a time, the core model that of
+all programs.
+"""
 
 import bisect
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.harness.env import ARCH, BUILD, machine, must
@@ -51,3 +54,18 @@ def read_truth(text: str) -> Truth:
         name: Line(int(length), int(calls), int(total), float(share) / 100, int(faults))
         for name, length, calls, total, share, faults in lines
     }
+
+
+def table(path: Path) -> list[dict[str, int]]:
+    """The model's table: thread, image, address, and counts."""
+    lines = [line.split() for line in path.read_text().splitlines()]
+    return [
+        {key: int(text, 16 if key == "address" else 10) for key, text in zip(lines[0], line)}
+        for line in lines[1:]
+    ]
+
+
+def of_program(path: Path, thread: int) -> list[dict[str, int]]:
+    """The rows of the last program of a thread, without the kernel's."""
+    rows = [row for row in table(path) if row["thread"] == thread and not row["address"] >> 63]
+    return [row for row in rows if row["image"] == rows[-1]["image"]]
