@@ -10,7 +10,7 @@ import re
 import unittest
 from pathlib import Path
 
-from bench import run, truth
+from bench import branches, run, truth
 from tests.harness.env import TOP
 
 KEPT = {path.stem: path for path in sorted(TOP.glob("results/*.json"))}
@@ -62,6 +62,10 @@ class Readme(unittest.TestCase):
                 errors = [f"{100 * rows[name][metric]['error']:.1f}" for name in truth.PROGRAMS]
                 self.assertIn(f"| {source} | {' | '.join(errors)} |", readme)
                 self.assertIn(" ".join([source, *errors]), guide)
+        rows = [row["64"] for row in records.values()]
+        (_, held, _), _ = truth.certainty(rows, branches.METRICS, branches.MARKED)
+        line = f"| branch records, small caches | 0 | ≤ 10 | {held.split()[-2]} |"
+        self.assertIn(line, words(TOP / "results/README.md"))
 
     def test_length(self):
         for name, most in {"README.md": 150, "results/README.md": 200}.items():
