@@ -628,8 +628,9 @@ def end(number: int, frame: FrameType | None) -> None:
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
     arguments = parse(words)
-    for number in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(number, end)
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup does
+            signal.signal(number, end)
     try:
         make(arguments)
     except BrokenPipeError:
@@ -645,6 +646,4 @@ def main(words: Sequence[str] | None = None) -> int:
             printable(f"functions-report: {what}: {error.strerror}: {next_step}"), file=sys.stderr
         )
         return 1
-    except KeyboardInterrupt:
-        return 130
     return 0

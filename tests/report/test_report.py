@@ -202,8 +202,9 @@ class CommandLine(unittest.TestCase):
         folder = self.dir / "tmp"
         folder.mkdir()
         perf = self.perf(f"echo $$ > {self.dir}/pid\nexec sleep 600")
-        words = [REPORT, "--perf", perf, "--html", self.dir / "page", self.input]
-        for number in signal.SIGTERM, signal.SIGHUP:
+        words = ["env", "--default-signal", REPORT, "--perf", perf]
+        words += ["--html", self.dir / "page", self.input]
+        for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
             (self.dir / "pid").unlink(missing_ok=True)
             with self.subTest(number), subprocess.Popen(
                 words,
@@ -216,11 +217,18 @@ class CommandLine(unittest.TestCase):
                 )
                 self.assertTrue(list(folder.iterdir()))
                 child.send_signal(number)
-                self.assertNotEqual(child.wait(60), 0)
+                self.assertEqual(child.wait(60), 128 + number)
                 self.assertEqual(list(folder.iterdir()), [])
                 # its orphan may be dead before init reaps it
                 servers.until("its end", lambda pid=pid: has_ended(pid))
         self.assertFalse((self.dir / "page").exists())
+
+    def test_nohup(self):
+        """A signal that the parent ignores does not end the command."""
+        perf = self.perf(f'kill -HUP $PPID\nexec {PERF} "$@"')
+        words = REPORT, "--perf", perf, "--html", self.dir / "page", self.input
+        done = run("nohup", *words, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done)
 
     def test_nothing_half_written(self):
         """No file may be longer than 100 KiB, as if the disk were full."""
