@@ -403,10 +403,12 @@ def compare(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Tab
     return table
 
 
-def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> bytes | None:
+def gather(
+    arguments: argparse.Namespace, perf: Perf, by: Sequence[str], folder: str
+) -> bytes | None:
     """The requested sums, None if perf is to read the inputs for each output.
 
-    Raises ReportError, and ValueError for inputs that perf cannot read.
+    folder: for temporary files. Raises ReportError, and ValueError for inputs that perf cannot read.
     """
     if arguments.source:
         text, notes = store.ask(arguments, perf.program)
@@ -420,6 +422,7 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
             perf.program,
             options,
             arguments.slice_size * 2**20,
+            folder,
         )
     elif arguments.sums or arguments.store:
         text, notes = sums.merge(perf.program, arguments.inputs, options)
@@ -461,7 +464,7 @@ def make(arguments: argparse.Namespace) -> None:
     check(arguments)
     arguments.recorded = arguments.inputs
     with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
-        text = gather(arguments, perf, by)
+        text = gather(arguments, perf, by, folder)
         if text is not None:
             if arguments.store:
                 store.keep(arguments, text)

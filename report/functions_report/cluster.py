@@ -124,7 +124,7 @@ def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float)
     return found
 
 
-def connect(address: str):
+def connect(address: str, folder: str):
     """A client of the scheduler, or of a cluster of threads here: their tasks wait for perf."""
     try:
         import cloudpickle  # pylint: disable=import-outside-toplevel
@@ -140,6 +140,7 @@ def connect(address: str):
             n_workers=1,
             threads_per_worker=len(os.sched_getaffinity(0)),
             scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            local_directory=folder,
             set_as_default=False,
         )
     if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
@@ -235,15 +236,15 @@ def harvest(client, leaves: list, root) -> sums.Part:
 
 
 def collect(
-    inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0
+    inputs: Sequence[str], address: str, perf: str, options: Sequence[str], most: float, folder: str
 ) -> sums.Part:
     """The sums of recordings and sums files, from perf functions report with these options.
 
     Several tasks read a recording of more than `most` bytes; 0 means one task for each recording.
-    Raises ReportError.
+    A temporary folder has the files of a cluster here. Raises ReportError.
     """
     todo = tasks(inputs, perf, options, most)
-    client = connect(address)
+    client = connect(address, folder)
     try:
         return harvest(client, *plant(client, todo, perf))
     except (CancelledError, OSError):

@@ -232,12 +232,14 @@ class Local(unittest.TestCase):
     """Without a scheduler, --cluster starts one."""
 
     def test_cluster_of_this_machine(self):
-        """It works even if Dask's port for browsers is taken."""
-        out = DATA / "local.sums"
+        """It works even if Dask's port for browsers is taken, and leaves no temporary file."""
+        out, folder = DATA / "local.sums", DATA / "tmp"
+        folder.mkdir()
         with contextlib.suppress(OSError):  # another process may have it already
             self.enterContext(socket.create_server(("", 8787)))
         for arguments in (["--cluster", *FILES], [*FILES, "--cluster"]):
-            done = report("--sums", out, *arguments)
+            done = report("--sums", out, *arguments, env={**os.environ, "TMPDIR": str(folder)})
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", noted("empty")))
             self.assertEqual(out.read_bytes(), ONE.read_bytes())
+            self.assertEqual(list(folder.iterdir()), [])
             out.unlink()
