@@ -61,6 +61,7 @@ class Dask:
                     "PATH": "/usr/bin:/bin",
                     "PYTHONPATH": "",
                     "HOME": str(self.folder),
+                    "TMPDIR": str(self.folder),  # tests kill workers
                 },
                 cwd=self.folder,
             )

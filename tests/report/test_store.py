@@ -6,6 +6,7 @@ Answers by build, host and time must be the sums that perf makes of the recordin
 
 import itertools
 import json
+import os
 import random
 import shutil
 import signal
@@ -239,7 +240,8 @@ class Trouble(Store):
             " '%perf_functions.sums%'"
         )
         command = REPORT, *self.place("host0", 1), path_of("host1", 2)
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        place = {**os.environ, "TMPDIR": str(DATA)}  # its temporary folder stays
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=place) as child:
             try:
                 servers.until("transaction that waits", lambda: self.sql(waiting))
             finally:
