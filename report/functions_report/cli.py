@@ -194,6 +194,9 @@ def parser() -> argparse.ArgumentParser:
     choice.add_argument(
         "--inline", action="store_true", help="show inlined functions as functions of their own"
     )
+    choice.add_argument(
+        "-f", "--force", action="store_true", help="read recordings of other users, too"
+    )
     for name, metavar, text in COLLECT + SHOW:
         names = (SHORT[name], name) if name in SHORT else (name,)
         choice.add_argument(*names, metavar=metavar, help=text)
@@ -452,6 +455,7 @@ def make(arguments: argparse.Namespace) -> None:
     perf = Perf(
         find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()
     )
+    perf.collect += ["--force"] if arguments.force else []
     by = ([f"--by={arguments.by}"] if arguments.by else []) + (
         ["--inline"] if arguments.inline else []
     )

@@ -78,7 +78,7 @@ def size(path: str) -> int:
 
 def span(perf: str, path: str) -> tuple[int, int] | None:
     """Times of first and last sample in the header of a recording, in us; None if it has none."""
-    command = [perf, "report", "--header-only", "-i", path]
+    command = [perf, "report", "--header-only", "-f", "-i", path]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except OSError:  # only the workers have perf

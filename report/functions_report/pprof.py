@@ -137,7 +137,7 @@ def times_of(perf: Perf, path: str) -> tuple[int, int]:
     A header tells both if perf record has read a clock (-k), else its last sample is as old as
     the file. So is a sums file, which has no times. Raises OSError.
     """
-    command = [perf.program, "report", "--header-only", "-i", path]
+    command = [perf.program, "report", "--header-only", "-f", "-i", path]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
     def found(*patterns: str) -> list[int]:

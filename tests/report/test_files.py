@@ -45,6 +45,16 @@ class Files(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    @unittest.skipIf(os.geteuid(), "only root can give a file to another user")
+    def test_file_of_another_user(self):
+        """It is refused by an option's name, and read with this option, also beside sums."""
+        os.chown(self.data, 1234, -1)
+        done = run(REPORT, self.data, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("not owned by current user or root (use -f to override)", done.stderr)
+        for option in (), ("--html", "/dev/null"), ("--cluster",), ("--pprof", "/dev/null"):
+            must(REPORT, "-f", *option, self.data, self.sums, stderr=subprocess.STDOUT)
+
     def inputs(self, options: str) -> set[bytes]:
         """The outputs with these options, of the same recording read in several ways."""
         return {
