@@ -259,6 +259,12 @@ class Trouble(Store):
             r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to \S+",
             *("--from", self.url, "--build", "v7"),
         )
+        for words, said in (
+            (["--by", "comm,cgroup"], "by comm,cgroup"),
+            (["--build", "v1", "--inline"], "build v1 by symbol inline"),
+            (["--children"], "by children"),
+        ):
+            self.refused(f"nothing is stored for {said}; there are .*", "--from", self.url, *words)
         self.refused("yesterday: no time: write .*", "--from", self.url, "--since", "yesterday")
         for options in ("--store", self.url), (path_of("host0", 1),), ("--cluster",):
             self.refused("error: --(store|from) .*", "--from", self.url, *options)
