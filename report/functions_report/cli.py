@@ -557,11 +557,13 @@ def labelled(
     if not arguments.source:
         yield {}, table
         return
+    warnings = list(perf.warnings)
     for place, text in store.ask_each(arguments, perf.program):
         with tempfile.NamedTemporaryFile(suffix=".sums") as file:
             file.write(text)
             file.flush()
             table = perf.table_of_sums(file.name, what=f"metrics of {place['host']}")
+        perf.warnings[:] = warnings  # those of each part do not say what they are about
         if has_any(table):
             yield place, table
 

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -155,6 +156,25 @@ class Range(Store):
         self.ask()
         table = json.loads(must(PERF, "functions", "report", self.out, "-j"))["functions"]
         self.assertEqual(eventsamples.counts_of(table), true)
+
+    def test_openmetrics_of_each_host(self):
+        """Values have their build and host, and messages are about all of them."""
+        hosts = "host0", "host1"
+        for host in hosts:
+            self.put(host, 1)
+        words = "--from", self.url, "--limit", 1000
+        table, done = (
+            run(REPORT, *words, *more, stderr=subprocess.PIPE)
+            for more in ((), ("--openmetrics", "-"))
+        )
+        self.assertEqual(done.stderr, table.stderr)
+        for host in hosts:
+            name = rf'^perf_functions_windows{{.*build="v1",.*host="{host}"}} (.*)\.0$'
+            text = must(PERF, "functions", "report", "-j", path_of(host, 1), stderr=-3)
+            self.assertEqual(
+                sorted(map(int, re.findall(name, done.stdout, re.M))),
+                sorted(row["observations"]["windows"] for row in json.loads(text)["functions"]),
+            )
 
     def test_factors(self):
         """Of the factors by which sums were scaled, that which differs most from 1."""
