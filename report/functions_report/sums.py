@@ -69,8 +69,11 @@ def streams(command: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def run(perf: str, arguments: Sequence[str], name: str) -> Part:
-    """The output of `perf functions report --sums -`. Error messages call the input `name`."""
+def run(perf: str, arguments: Sequence[str], *names: str) -> Part:
+    """The output of `perf functions report --sums -`.
+
+    If perf names none of the inputs, error messages have the first of these names.
+    """
     command = [perf, "functions", "report", "--sums=-", *arguments]
     here = socket.gethostname()
     try:
@@ -83,7 +86,7 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
     said = done.stderr.decode(errors="replace")
     if done.returncode < 0:
         raise ValueError(
-            f"{name}: perf on {here} ended with signal {-done.returncode}: "
+            f"{names[0]}: perf on {here} ended with signal {-done.returncode}: "
             "the kernel's log there may say why"
         )
     if done.returncode or not done.stdout.endswith(b"\nend\n"):
@@ -91,7 +94,8 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
         if why:
             raise ValueError(f"{here}: {why}")
         why = reason(said)
-        raise ValueError(f"{why if name in why else f'{name}: {why}'} (on {here})")
+        is_named = any(name in why for name in names)
+        raise ValueError(f"{why if is_named else f'{names[0]}: {why}'} (on {here})")
     return done.stdout, frozenset(line for line in said.splitlines() if re.search(NOTES, line))
 
 
@@ -126,4 +130,4 @@ def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
 def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> Part:
     """The sums of recordings and sums files, all read by one perf."""
     names = [path if path == "-" else os.path.abspath(path) for path in map(str, paths)]
-    return run(perf, [*options, *names], names[0])
+    return run(perf, [*options, *names], *names)

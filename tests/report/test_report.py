@@ -175,6 +175,10 @@ class CommandLine(unittest.TestCase):
         ):
             with self.subTest(reason):
                 self.refused(reason, *words, self.input)
+        other = self.dir / "other.sums"
+        other.write_bytes(self.input.read_bytes().replace(b"\nby\tsymbol", b"\nby\tdso"))
+        done = report("--sums", self.dir / "a.sums", self.input, other)
+        self.assertIn(f"functions-report: {other}: cannot be added to the inputs", done.stderr)
         for text in "no JSON", '{"version": 1, "functions": []}':
             perf = self.perf(f"echo '{text}'")
             words = "--perf", perf, "--html", html, self.input
