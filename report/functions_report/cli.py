@@ -514,7 +514,7 @@ def check(arguments: argparse.Namespace) -> None:
 def check_inputs(arguments: argparse.Namespace) -> None:
     """Raises ReportError if an input is missing, or if an output would destroy it."""
     for name in arguments.inputs:
-        if is_stream(name) and arguments.cluster is not None:
+        if (is_stream(name) or name in sums.STDIN) and arguments.cluster is not None:
             raise ReportError(f"{name}: a cluster reads files: write this to a file first")
         for option, path in outputs(arguments):
             if is_stdout(path) or not path.is_file() or not is_part(path, file_of(name)):

@@ -55,6 +55,13 @@ class Files(unittest.TestCase):
         for option in (), ("--html", "/dev/null"), ("--cluster",), ("--pprof", "/dev/null"):
             must(REPORT, "-f", *option, self.data, self.sums, stderr=subprocess.STDOUT)
 
+    def test_cluster_takes_no_standard_input(self):
+        """A file there may have no name for others."""
+        with open(self.data, "rb") as data:
+            done = run(REPORT, "--cluster", "-", stdin=data)
+        said = "functions-report: -: a cluster reads files: write this to a file first\n"
+        self.assertEqual((done.returncode, done.stdout), (1, said))
+
     def inputs(self, options: str) -> set[bytes]:
         """The outputs with these options, of the same recording read in several ways."""
         return {
