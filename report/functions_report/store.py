@@ -259,12 +259,12 @@ def get(cursor, asked: dict[str, str | bytes | datetime | None], perf: str) -> s
             paths.append(Path(folder) / str(number))
             paths[-1].write_bytes(total)
         if not paths:
-            rows = (asked["rows"] or b"").decode().removesuffix("\t0").replace("\t1", " inline")
-            words = [f"{name} {value}" for name, value in asked.items() if value and name != "rows"]
-            words += [rows.replace("\t", " ")] if rows else []
-            raise ReportError(
-                f"nothing is stored for {' '.join(words) or 'this'}; {stored(cursor)}"
+            words = ", ".join(
+                "these rows (--by, --children, --inline)" if name == "rows" else f"{name} {value!s}"
+                for name, value in asked.items()
+                if value
             )
+            raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:
             return sums.merge(perf, paths)  # perf knows what adds up, and the order of lines
         except ValueError as error:
