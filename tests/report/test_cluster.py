@@ -203,13 +203,9 @@ class Deaths(Workers):
             text=True,
         ) as child:
             for what in ("collect", "add"):
-                pid = (
-                    servers.until(
-                        f"call to {what}", (self.dask.folder / f"calls/{what}.pid").exists
-                    )
-                    and (self.dask.folder / f"calls/{what}.pid").read_text().split()
-                )
-                for victim in map(int, pid):
+                pid = self.dask.folder / f"calls/{what}.pid"
+                servers.until(f"call to {what}", pid.exists)
+                for victim in map(int, pid.read_text().split()):
                     os.kill(victim, signal.SIGKILL)
             said = child.communicate(timeout=600)[1]
         self.assertEqual((child.returncode, said), (0, noted("empty")))

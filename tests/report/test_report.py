@@ -172,6 +172,8 @@ class CommandLine(unittest.TestCase):
             ("--before and --after go together", "--before"),
             ("--single-run is about a comparison", "--single-run"),
             ("go with --diff", "--sums", self.dir / "a.sums", *diff),
+            ("have no form for a comparison", "--pprof", html, *diff),
+            ("have no form for a comparison", "--openmetrics", html, *diff),
         ):
             with self.subTest(reason):
                 self.refused(reason, *words, self.input)

@@ -251,10 +251,7 @@ class Trouble(Store):
         blocker = self.connect()
         blocker.autocommit = False
         blocker.cursor().execute("lock table perf_functions.sums in exclusive mode")
-        waiting = (
-            "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like"
-            " '%perf_functions.sums%'"
-        )
+        waiting = "select 1 from pg_locks where not granted"
         command = REPORT, *self.place("host0", 1), path_of("host1", 2)
         place = {**os.environ, "TMPDIR": str(DATA)}  # its temporary folder stays
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=place) as child:
