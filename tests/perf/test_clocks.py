@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.harness import perfdata as pw
 from tests.harness.env import CHECK, PERF, must
-from tests.harness.eventsamples import KINDS, ungrouped
+from tests.harness.eventsamples import KINDS
 from tests.harness.recording import Recording
 from tests.harness.reports import REPORT
 
@@ -89,18 +89,6 @@ class FewSamples(unittest.TestCase):
         self.assertAlmostEqual(int(line[1]), 0.1 * (384 - 60), delta=5)
         line = re.search(r"^# only 6 samples: .* (\d+) seconds longer$", self.printed(6), re.M)
         self.assertAlmostEqual(int(line[1]), 0.1 * (384 - 6), delta=20)
-
-    def test_too_long(self):
-        """A line has no number of times, or of days, that nobody records."""
-        for samples in 20, 200:
-            recording = Recording(ungrouped("cycles", "instructions"))
-            recording.clock = itertools.count(1000, 1000 * MILLISECOND)
-            for _ in range(samples):
-                recording.sample(0x1000, 1000)
-                recording.sample(0x2000, 1_000_000, group=1)
-            recording.sample(0x1000, 1_000_000, group=1)
-            said = must(PERF, "functions", "report", recording.write(DATA / "long.data"))
-            self.assertRegex(said, "in the first row, record more than 1000 times as long\n")
 
     def test_enough(self):
         self.assertNotIn("only", self.printed(300))

@@ -475,35 +475,15 @@ class Turns(unittest.TestCase):
                     self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
             self.assertIn("of branch-misses were scaled", report(path).stderr)
 
-    def test_numbers_used_again(self):
-        """A thread has the number of one before, and runs on the other CPU."""
-        ((event,),) = groups = ungrouped("cycles")
-        event.ids, event.read_format, event.flags = [1, 2], 4 | TIMES, FREQ | pw.FLAG_INHERIT
-        recording = Recording(groups)
-        recording.sample(F, 1000)
-        for cpu in 0, 1:
-            recording.writer.task(pw.FORK, recording.where(101), recording.where())
-            recording.writer.task(pw.EXIT, recording.where(101), recording.where())
-            for at in 0, 1:
-                counted = 1000 * (at == cpu)
-                recording.writer.counted(recording.where(101), 1 + at, counted, (2000, counted))
-        row = table(recording.write(DATA / "again.data"))[F]
-        self.assertEqual(row["events"]["cycles"]["count"], 2000)
-
     def test_cpus_of_a_task(self):
         """A task's events of all CPUs are enabled wherever it runs, and one of them counts."""
-        group = [
-            pw.Event(
-                *("cycles", 0, 0, [1, 2], 1000),
-                read_format=pw.FORMAT_ID | TIMES,
-                flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT,
-            )
-        ]
-        recording = Recording([group])
+        event = pw.Event("cycles", 0, 0, [1, 2], 1000, read_format=pw.FORMAT_ID | TIMES)
+        event.flags |= pw.FLAG_INHERIT
+        recording = Recording([[event]])
         for number in range(1, 101):
             for cpu in 0, 1:
                 recording.writer.sample(
-                    *(group[0], recording.where(cpu=cpu), F, 1000, [(1 + cpu, 1000 * number)]),
+                    *(event, recording.where(cpu=cpu), F, 1000, [(1 + cpu, 1000 * number)]),
                     times=(2000 * number + 1000 * cpu - 1000, 1000 * number),
                 )
         done = report(recording.write(DATA / "cpus.data"))
