@@ -262,7 +262,8 @@ class Simulation:
         for name, kind, config in chosen:
             ids = list(range(self.next_id, self.next_id + self.nr_cpus))
             self.next_id += self.nr_cpus
-            flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
+            mode = pw.FLAG_EXCLUDE_USER if name.endswith(":k") else pw.FLAG_EXCLUDE_KERNEL
+            flags = mode | pw.FLAG_SAMPLE_ID_ALL
             flags |= pw.FLAG_INHERIT if self.inherit or self.any_thread else 0
             flags |= 0 if group else freq
             periods = (0,) * 4 if group else (period, alternate, 5 if alternate else 0, count)
