@@ -102,7 +102,7 @@ static double find_lowest_odds(double a, double b, double part)
 	const double front = lgamma(a + b) - lgamma(a) - lgamma(b);
 	double x = log(a / b) - NORMAL_95 * sqrt(1 / a + 1 / b), step;
 
-	/* They are below 1 / 1600: so little of a sample tells no end. */
+	/* Less than half a sample has odds below 1 / 1600, which tell no end. */
 	if (a < 0.5)
 		return 0;
 	for (int i = 0; i < 50; i++) {

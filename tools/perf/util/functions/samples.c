@@ -188,6 +188,8 @@ static const struct fn_set *counting_set(const struct evsel *evsel, const char *
 static double nr_copies(const struct fn_session *session, const char *name,
 			const struct fn_set *even)
 {
+	/* Each group, or option -e, has counted all of it. */
+	const bool all_count = even && !fn_session__has_cgroups(session);
 	struct evlist *evlist = session->session->evlist;
 	unsigned int nr = 0, nr_kinds = 0;
 	struct evsel *a, *b;
@@ -203,7 +205,7 @@ static double nr_copies(const struct fn_session *session, const char *name,
 			if (!other || !are_same(&a->core.attr, &b->core.attr))
 				continue;
 			is_new_kind = false;
-			is_new = other != set || (even && !fn_session__has_cgroups(session));
+			is_new = other != set || all_count;
 		}
 		nr += is_new;
 		nr_kinds += is_new_kind;

@@ -819,9 +819,9 @@ static bool refuse_kinds(const struct fn_session *session)
 }
 
 /*
- * Returns true if perf record had one buffer only, from its start to its end: records are in the
- * order in which this was written, so nothing is to be sorted. But perf inject --jit, which needs
- * recordings with -k mono, writes all code of a JIT where this begins.
+ * Returns true if perf record had a single buffer: the file has its records in the order in which
+ * they were written, so perf need not sort them. But perf inject --jit, which needs recordings with
+ * -k mono, writes all code of a JIT where the JIT begins.
  */
 static bool has_one_buffer(const struct perf_session *perf)
 {

@@ -251,7 +251,7 @@ bool fn_session__has_cgroups(const struct fn_session *session)
 {
 	const struct perf_env *env = &session->session->header.env;
 
-	/* A program has options of its own. */
+	/* perf record takes cgroups with -a only; the options of a program may look alike. */
 	if (session->is_of_tasks)
 		return false;
 	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline; i++) {
