@@ -26,6 +26,7 @@ from tests.harness.env import CHECK, PERF, SCRIPT, must, run
 from tests.harness.recording import LONG, WINDOW, Recording
 
 DATA = CHECK / "hostile"
+BPF_EVENT, HEADER_BPF_PROG_INFO = 18, 25
 COUNT, SUM = 2**64 - 1, 10**60  # the largest whole number, the largest sum
 ONE = (1,) * 5  # totals and products of two events in one window
 NASTY = "ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcffö\t\u2028\\"
@@ -184,10 +185,10 @@ class Recordings(Refused):
             struct.pack_into("<I", info, 4, 7)
             struct.pack_into("<IIQ", info, 104, number, number, place)
             where, writer = pw.Where(1, 100, 100), pw.Writer([[event]])
-            writer.side(18, struct.pack("<HHIQ", 1, 0, 7, 0), where)  # program 7 is loaded
+            writer.side(BPF_EVENT, struct.pack("<HHIQ", 1, 0, 7, 0), where)  # program 7 is loaded
             writer.sample(event, where, 0x1000, LONG, [(1, 0)])
             program = struct.pack("<IIIQ", 1, len(info), 8, arrays) + info + bytes(8)
-            text = {**writer.features(), 25: program}
+            text = {**writer.features(), HEADER_BPF_PROG_INFO: program}
             writer.features = lambda now=text: now
             writer.write(DATA / "program.data")
             done = report(DATA / "program.data")
