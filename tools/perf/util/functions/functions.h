@@ -186,7 +186,6 @@ struct fn_table {
 	u64 allocated;			/* bytes of all sums */
 	u64 stamp;			/* see fn_row.stamp */
 	u64 lost, throttled;
-	double seconds;			/* that were recorded; 0 or NAN: unknown */
 	bool lacks_children;		/* tasks do not inherit these events */
 	u32 is_partial;			/* bits by fn_source.bit: some inputs have it, others not */
 	int unmapped;			/* a process whose JIT has no map; 0: none */

@@ -19,7 +19,6 @@
 
 #define LABEL_WIDTH	60
 #define LEAST_LABEL	20
-#define FEW_SAMPLES	100
 #define MOST_TIMES	1000
 
 #define INTERVAL_NOTE	\
@@ -420,18 +419,6 @@ static void print_horizons(const struct fn_view *view, FILE *fp)
 		fputs("; nearly all samples have them\n", fp);
 }
 
-/* Returns the number of event samples, INFINITY if there are other sources or callers. */
-static double nr_samples(const struct fn_table *table)
-{
-	if (fn_by__is(table->by, FN_BY_CHILDREN))
-		return INFINITY;
-	fn_table__for_each_set(table, set) {
-		if (set->source != &fn_samples)
-			return INFINITY;
-	}
-	return fn_table__number(table, NULL, NULL);
-}
-
 /* Returns how many times as long to record for +-10 % of a value; NAN: unknown. */
 static double times_longer(const struct fn_value *value)
 {
@@ -443,7 +430,7 @@ static double times_longer(const struct fn_value *value)
 /* Says how long to record for the first rate and the first share of the first row. */
 static void print_length(const struct fn_view *view, FILE *fp)
 {
-	double times = 0, number, more;
+	double times = 0;
 	bool has_kind[2] = {};
 
 	for (unsigned int i = 0; view->nr_rows && i < view->nr_fields; i++) {
@@ -461,18 +448,8 @@ static void print_length(const struct fn_view *view, FILE *fp)
 	}
 	if (times <= 1.05)
 		return;
-	number = nr_samples(view->table);
-	more = (times - 1) * view->table->seconds;
-	if (number >= FEW_SAMPLES || !(more > 0) || more > 24 * 60 * 60)
-		fprintf(fp, "# for +-10 %% in the first row, record %s%.*f times as long\n",
-			times > MOST_TIMES ? "more than " : "", times < 10,
-			fmin(times, MOST_TIMES));
-	else
-		fprintf(fp,
-			"# only %.0f sample%s: for +-10 %% in the first row, record about %.0f %s longer\n",
-			number, number == 1 ? "" : "s",
-			ceil(more > 120 ? more / 60 : more),
-			more > 120 ? "minutes" : more > 1 ? "seconds" : "second");
+	fprintf(fp, "# for +-10 %% in the first row, record %s%.*f times as long\n",
+		times > MOST_TIMES ? "more than " : "", times < 10, fmin(times, MOST_TIMES));
 }
 
 static int print_text(const struct fn_view *view, FILE *fp)

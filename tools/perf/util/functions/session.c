@@ -383,7 +383,6 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	err = follow_spans(session, sample->time);
 	if (err)
 		return err;
-	session->first_time = min(session->first_time ?: sample->time, sample->time);
 	session->last_time = max(session->last_time, sample->time);
 	place = find_place(session, machine, evsel, sample);
 	if (IS_ERR(place))
@@ -1017,7 +1016,6 @@ static int end_session(struct fn_session *session)
 		return end_part(session, lost);
 	err = options->span ? end_span(session, lost, session->begin + options->span - 1) :
 			      finish(session, lost);
-	session->all->seconds += (session->last_time - session->first_time) / 1e9;
 	return err ?: fn_table__settle(session->all);
 }
 

@@ -43,7 +43,7 @@ struct fn_session {
 	u64 nr_tasks;			/* that began during the recording */
 	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	u64 begin, forgot;	/* spans */
-	u64 first_time, last_time;	/* of all samples */
+	u64 last_time;			/* of all samples */
 	struct perf_time_interval *ranges;
 	int range_size, range_num;
 };

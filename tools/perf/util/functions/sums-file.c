@@ -497,7 +497,6 @@ int fn_table__read_sums(const char *path, struct fn_table *table, FILE *fp)
 	int err;
 
 	scnprintf(table->by, sizeof(table->by), "%s", fn_key__name(FN_BY_SYMBOL));
-	table->seconds = NAN;
 	reason = read_lines(&line, fp, &text);
 	err = reason ? -EINVAL : line.err ?: fn_table__settle(table);
 	if (reason)

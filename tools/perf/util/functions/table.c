@@ -659,7 +659,6 @@ static int add_table(struct fn_table *table, const struct fn_table *other)
 	free(sets);
 	table->lost += other->lost;
 	table->throttled += other->throttled;
-	table->seconds += other->seconds;
 	table->lacks_children |= other->lacks_children;
 	table->unmapped = table->unmapped ?: other->unmapped;
 	return err;
