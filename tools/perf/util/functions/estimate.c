@@ -564,7 +564,7 @@ static const char *join_deep(const struct context *context, const struct fn_row 
  * Widens an interval by what skid may have moved. Returns the doubt, if nothing is left.
  */
 static const char *widen_by_skid(const struct context *context, const struct fn_row *row,
-				 const struct fn_value *whole, struct fn_value *value)
+				 struct fn_value *value)
 {
 	const struct fn_column *column = context->column;
 	const bool is_share = fn_column__is_share(column);
@@ -596,7 +596,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	/* If half of the time is elsewhere, there may be as much as in all functions. */
 	if (!value->value)
 		moved = fmin(2 * left, 1) * (is_share ? column->scale * time.y /
-						       context->all_time : whole->value);
+						       context->all_time : context->whole.value);
 	/* A mispredicted call, for one, is sampled in the callee. */
 	if (fn_event__is_branch(column->event))
 		moved = fmax(moved, exits * time.y * unit);
@@ -610,17 +610,15 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 	return doubt;
 }
 
-/* The one predicate: sets the mark of a value that has its interval; @whole is that of all rows. */
-static void set_mark(struct fn_value *value, const struct fn_value *whole, const char *doubt)
+/* The one predicate: sets the mark of a value that has its interval. */
+static void set_mark(const struct context *context, struct fn_value *value, const char *doubt)
 {
-	const double size = value->value ? fabs(value->value) : fabs(whole->value);
+	const double size = fabs(value->value ?: context->whole.value);
+	const struct fn_source *source = context->source;
+	/* Operations are counted exactly. */
+	const double few = source->is_joint && !source->is_even ? FEW : FEWEST;
 
-	value->mark = FN_SURE;
-	value->doubt = NULL;
-	if (!fn_value__is_defined(value))
-		return;
-	if (!doubt && (!fn_value__has_interval(value) ||
-		       (value->number > 0 && value->number < FEWEST)))
+	if (!doubt && (!fn_value__has_interval(value) || value->number < few))
 		doubt = "few";
 	if (!doubt && fn_value__half_width(value) > WIDE * size)
 		doubt = "wide";
@@ -642,31 +640,6 @@ void fn_value__drop_infinite(struct fn_value *value)
 		value->low = NAN;
 		value->high = NAN;
 	}
-}
-
-static struct fn_value value_of(const struct context *context, const struct fn_row *row,
-				const struct fn_value *whole)
-{
-	struct fn_value value = fn_column__is_share(context->column) ? share_of(context, row) :
-								       rate_of(context, row);
-	const char *doubt = NULL;
-
-	fn_value__drop_infinite(&value);
-	if (!whole || !fn_value__is_defined(&value))
-		return value;
-	doubt = widen_by_skid(context, row, whole, &value);
-	doubt = fn_row__doubt(context->table, row, context->source, context->column->event,
-			      context->column->per) ?: doubt;
-	if (context->per_source != context->source)
-		doubt = fn_row__doubt(context->table, row, context->per_source,
-				      context->column->per, context->column->per) ?: doubt;
-	if (context->unknown > MOST_UNKNOWN * context->all.y)
-		doubt = "few";
-	/* Operations are counted exactly. */
-	if (!doubt && context->source->is_joint && !context->source->is_even && value.number < FEW)
-		doubt = "few";
-	set_mark(&value, whole, doubt);
-	return value;
 }
 
 static void begin_share(struct context *context)
@@ -765,17 +738,37 @@ static void end_column(struct context *context)
 		free(all[i]->at);
 }
 
-static struct fn_value value_in(const struct context *context, const struct fn_row *row)
+/* Why not to rely on a value, NULL: no reason. Widens its interval by what skid may have moved. */
+static const char *doubt_of(const struct context *context, const struct fn_row *row,
+			    struct fn_value *value)
+{
+	const struct fn_column *column = context->column;
+	const char *skid = widen_by_skid(context, row, value), *doubt = NULL;
+
+	if (context->unknown > MOST_UNKNOWN * context->all.y)
+		return "few";
+	if (context->per_source != context->source)
+		doubt = fn_row__doubt(context->table, row, context->per_source, column->per,
+				      column->per);
+	return doubt ?: fn_row__doubt(context->table, row, context->source, column->event,
+				      column->per) ?: skid;
+}
+
+static struct fn_value value_of(const struct context *context, const struct fn_row *row)
 {
 	const struct fn_column *column = context->column;
 	struct fn_value value;
 
-	if (!column->value)
-		return value_of(context, row, row ? &context->whole : NULL);
-	value = column->value(column, context->table, row);
+	if (column->value)
+		value = column->value(column, context->table, row);
+	else if (fn_column__is_share(column))
+		value = share_of(context, row);
+	else
+		value = rate_of(context, row);
 	fn_value__drop_infinite(&value);
-	if (row && !column->is_count)
-		set_mark(&value, &context->whole, value.doubt);
+	if (row && !column->is_count && fn_value__is_defined(&value))
+		set_mark(context, &value,
+			 column->value ? value.doubt : doubt_of(context, row, &value));
 	return value;
 }
 
@@ -789,12 +782,12 @@ int fn_columns__set_values(struct fn_columns *columns, unsigned int first)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < nr; i++) {
 		begin_column(&contexts[i], table, &columns->columns[first + i]);
-		contexts[i].whole = value_in(&contexts[i], NULL);
+		contexts[i].whole = value_of(&contexts[i], NULL);
 	}
 	/* All values of a row at once, while its sums are in a cache. */
 	fn_table__for_each_row(table, row) {
 		for (unsigned int j = 0; j < nr; j++)
-			*fn_columns__value(columns, row, first + j) = value_in(&contexts[j], row);
+			*fn_columns__value(columns, row, first + j) = value_of(&contexts[j], row);
 	}
 	for (unsigned int i = 0; i < nr; i++)
 		end_column(&contexts[i]);

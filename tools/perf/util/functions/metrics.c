@@ -36,8 +36,6 @@
 
 /* Relative to a total: the step of a numerical derivative. */
 #define STEP		(1.0 / (1 << 17))
-/* Values from fewer windows or paths are weak. */
-#define FEW		20
 /* More metrics that lack something are only counted. */
 #define MOST_TOLD	8
 
@@ -419,25 +417,6 @@ static double slope(const struct fn_metric *metric, double *counts, unsigned int
 	return (above - below) / (2 * step);
 }
 
-/* Why not to rely on the rates of a metric's events per event of their leaders. */
-static const char *doubt_of(const struct fn_metric *metric, const struct fn_table *table,
-			    const struct fn_row *row, double number)
-{
-	const char *doubt = metric->source->is_joint && number < FEW ? "few" : NULL;
-
-	for (unsigned int i = 0; !doubt && i < metric->nr; i++) {
-		for (unsigned int j = 0; !doubt && j < table->nr_sets; j++) {
-			const struct fn_set *set = table->sets[j];
-
-			if (set->source == metric->source && !set->is_hidden &&
-			    fn_set__find(set, metric->names[i]) >= 0)
-				doubt = fn_row__doubt(table, row, metric->source, metric->names[i],
-						      set->events[0].name);
-		}
-	}
-	return doubt;
-}
-
 /* Returns what late samples may have moved of an event, as a part: that of its share. */
 static double skid_of(const struct fn_metric *metric, const struct fn_row *row, const char *event)
 {
@@ -479,7 +458,8 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
 		variance += slopes[i / nr] * slopes[i % nr] * covariances[i];
 	value.number = number;
 	value.samples = number;
-	value.doubt = doubt_of(metric, table, row, number);
+	for (unsigned int i = 0; !value.doubt && i < nr; i++)
+		value.doubt = fn_row__doubt(table, row, metric->source, metric->names[i], FN_TOTAL);
 	if (number > 1) {
 		value.freedom = number - 1;
 		value.error = sqrt(fmax(variance, 0) * number / (number - 1));
