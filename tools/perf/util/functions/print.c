@@ -419,15 +419,7 @@ static void print_horizons(const struct fn_view *view, FILE *fp)
 		fputs("; nearly all samples have them\n", fp);
 }
 
-/* Returns how many times as long to record for +-10 % of a value; NAN: unknown. */
-static double times_longer(const struct fn_value *value)
-{
-	if (!fn_value__has_interval(value) || !value->value)
-		return NAN;
-	return pow(fn_value__half_width(value) / (0.1 * fabs(value->value)), 2);
-}
-
-/* Says how long to record for the first rate and the first share of the first row. */
+/* Says how long to record for +-10 % of the first rate and the first share of the first row. */
 static void print_length(const struct fn_view *view, FILE *fp)
 {
 	double times = 0;
@@ -437,14 +429,15 @@ static void print_length(const struct fn_view *view, FILE *fp)
 		const struct fn_column *column = &view->columns->columns[view->fields[i]];
 		const struct fn_value *value = fn_columns__value(view->columns, view->rows[0],
 								 view->fields[i]);
-
 		bool *const has = &has_kind[fn_column__is_share(column)];
 
 		/* Others may be of rare events, which hardly matter. */
-		if (!column->is_count && !column->value && !*has) {
-			times = fmax(times, times_longer(value));
-			*has = true;
-		}
+		if (column->is_count || column->value || *has)
+			continue;
+		*has = true;
+		if (fn_value__has_interval(value) && value->value)
+			times = fmax(times, pow(fn_value__half_width(value) /
+						(0.1 * value->value), 2));
 	}
 	if (times <= 1.05)
 		return;
