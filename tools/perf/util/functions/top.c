@@ -288,7 +288,7 @@ static bool lacks_chosen(const struct fn_top *top)
 }
 
 /* Prints the line above the table. */
-static void print_status(const struct fn_top *top, FILE *fp)
+static void print_status(const struct fn_top *top)
 {
 	const struct fn_table *table = &top->total;
 	const struct fn_source *source = &fn_samples;
@@ -298,28 +298,28 @@ static void print_status(const struct fn_top *top, FILE *fp)
 		source = fn_sources[i];
 		nr = fn_table__number(table, NULL, source);
 	}
-	fprintf(fp, REVERSE "perf functions top: ");
+	printf(REVERSE "perf functions top: ");
 	if (lacks_chosen(top))
-		fprintf(fp, "no sample matches --%s yet", top->filter);
+		printf("no sample matches --%s yet", top->filter);
 	else if (!top->end)
-		fprintf(fp, "no samples yet");
+		printf("no samples yet");
 	else
-		fprintf(fp, "%.1f s, %.0f %s", (top->end - top->begin) / (double)NSEC_PER_SEC, nr,
-			source->title);
+		printf("%.1f s, %.0f %s", (top->end - top->begin) / (double)NSEC_PER_SEC, nr,
+		       source->title);
 	if (nr && top->filter)
-		fprintf(fp, " by --%s", top->filter);
+		printf(" by --%s", top->filter);
 	if (table->lost)
-		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
+		printf(", %llu records lost", (unsigned long long)table->lost);
 	if (table->throttled)
-		fprintf(fp, ", throttled %llu times", (unsigned long long)table->throttled);
+		printf(", throttled %llu times", (unsigned long long)table->throttled);
 	if (top->is_stopping)
-		fprintf(fp, "  ending");
+		printf("  ending");
 	if (top->keys >= 0)
-		fprintf(fp, top->is_stopping ? "  q: at once" : "  h: help  q: quit");
-	fprintf(fp, NORMAL "\n");
+		printf(top->is_stopping ? "  q: at once" : "  h: help  q: quit");
+	printf(NORMAL "\n");
 }
 
-/* Prints the table to a memory of its own, NULL if that cannot be. */
+/* Prints the table to a memory of its own. Returns NULL after an error. */
 static char *make_text(struct fn_top *top, const struct winsize *size)
 {
 	struct fn_report *report = top->report;
@@ -329,8 +329,10 @@ static char *make_text(struct fn_top *top, const struct winsize *size)
 	report->width = size ? size->ws_col : 0;
 	report->nr_lines = size ? max(size->ws_row - 3, 1) : 0;
 	report->fp = open_memstream(&text, &length);
-	if (!report->fp)
+	if (!report->fp) {
+		top->err = -ENOMEM;
 		return NULL;
+	}
 	top->err = report->width ? fn_report__print(report, &top->total) :
 		   fn_report__print_span(report, &top->total, top->begin, top->end);
 	fclose(report->fp);
@@ -339,57 +341,38 @@ static char *make_text(struct fn_top *top, const struct winsize *size)
 	return text;
 }
 
-/* Makes what the screen shows: the status, then the help or the table, and a question. */
-static char *make_screen(struct fn_top *top, const struct winsize *size)
-{
-	char *table = NULL, *all = NULL;
-	const char *line;
-	size_t length;
-	FILE *fp;
-
-	if (!top->has_help && !fn_table__is_empty(&top->total)) {
-		table = make_text(top, size);
-		if (!table)
-			return NULL;
-	}
-	fp = open_memstream(&all, &length);
-	if (!fp)
-		goto out;
-	fputs(HOME ERASE_LINE, fp);
-	print_status(top, fp);
-	for (size_t i = 0; top->has_help && i < ARRAY_SIZE(commands); i++)
-		fprintf(fp, ERASE_LINE "%c  %s\n", commands[i].key, commands[i].text);
-	line = table;
-	for (int i = 1; line && *line && i < size->ws_row - 1; i++) {
-		length = strcspn(line, "\n");
-		fprintf(fp, ERASE_LINE "%.*s\n", (int)length, line);
-		line += length + !!line[length];
-	}
-	fputs(ERASE_BELOW, fp);
-	if (top->asking || *top->message)
-		fprintf(fp, "\033[%u;1H" ERASE_LINE, size->ws_row);
-	if (top->asking)
-		fprintf(fp, "%s: %s_", top->asking->text, top->answer);
-	else
-		fputs(top->message, fp);
-	fclose(fp);
-out:
-	free(table);
-	return all;
-}
-
+/* Draws the screen: the status, then the help or the table, and a question. */
 static void draw(struct fn_top *top)
 {
+	char *table = NULL, *line;
 	struct winsize size;
-	char *screen;
 
 	get_term_dimensions(&size);
-	screen = make_screen(top, &size);
-	if (screen)
-		writen(STDOUT_FILENO, screen, strlen(screen));
+	if (!top->has_help && !fn_table__is_empty(&top->total)) {
+		table = make_text(top, &size);
+		if (!table)
+			return;
+	}
+	printf(HOME ERASE_LINE);
+	print_status(top);
+	for (size_t i = 0; top->has_help && i < ARRAY_SIZE(commands); i++)
+		printf(ERASE_LINE "%c  %s\n", commands[i].key, commands[i].text);
+	line = table;
+	for (int i = 1; line && *line && i < size.ws_row - 1; i++) {
+		const size_t length = strcspn(line, "\n");
+
+		printf(ERASE_LINE "%.*s\n", (int)length, line);
+		line += length + !!line[length];
+	}
+	printf(ERASE_BELOW);
+	if (top->asking || *top->message)
+		printf("\033[%u;1H" ERASE_LINE, size.ws_row);
+	if (top->asking)
+		printf("%s: %s_", top->asking->text, top->answer);
 	else
-		top->err = top->err ?: -ENOMEM;
-	free(screen);
+		printf("%s", top->message);
+	fflush(stdout);
+	free(table);
 }
 
 /* Prepares a table where there is no screen, unless it is the same as before. */
@@ -405,8 +388,6 @@ static void print(struct fn_top *top, bool has_news)
 		return;
 	top->text = make_text(top, NULL);
 	top->rest = top->text;
-	if (!top->text)
-		top->err = top->err ?: -ENOMEM;
 }
 
 static void cannot_write(struct fn_top *top, int err)
@@ -889,6 +870,7 @@ static int read_samples(struct fn_top *top)
 
 static int read_all(struct fn_top *top)
 {
+	static char screen[65536];
 	const u64 one = 1;
 	siginfo_t info;
 	pthread_t thread;
@@ -900,6 +882,8 @@ static int read_all(struct fn_top *top)
 		signal(SIGSEGV, restore_and_die);
 		signal(SIGBUS, restore_and_die);
 		signal(SIGABRT, restore_and_die);
+		/* A screen is drawn at once. */
+		setvbuf(stdout, screen, _IOFBF, sizeof(screen));
 		set_terminal(top);
 	}
 	err = -pthread_create(&thread, NULL, show_tables, top);
