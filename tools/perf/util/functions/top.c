@@ -110,8 +110,7 @@ struct fn_top {
 	u64 begin, end;
 	unsigned int nr_tables;
 	u64 next_table, next_word;
-	bool is_stopping;
-	u64 stopped;		/* when it was first to end */
+	u64 stopped;		/* when it was first to end, 0: not yet */
 	bool is_finished;	/* nothing more is to be printed */
 	bool has_told;		/* that nothing was chosen */
 	bool has_help;
@@ -312,10 +311,10 @@ static void print_status(const struct fn_top *top)
 		printf(", %llu records lost", (unsigned long long)table->lost);
 	if (table->throttled)
 		printf(", throttled %llu times", (unsigned long long)table->throttled);
-	if (top->is_stopping)
+	if (top->stopped)
 		printf("  ending");
 	if (top->keys >= 0)
-		printf(top->is_stopping ? "  q: at once" : "  h: help  q: quit");
+		printf(top->stopped ? "  q: at once" : "  h: help  q: quit");
 	printf(NORMAL "\n");
 }
 
@@ -424,8 +423,7 @@ static void stop(struct fn_top *top)
 {
 	const u64 now = rdclock();
 
-	if (!top->is_stopping) {
-		top->is_stopping = true;
+	if (!top->stopped) {
 		top->stopped = now;
 		end_child(top, SIGINT);
 	} else if (now - top->stopped >= SAME_STOP) {
@@ -438,7 +436,7 @@ static void show(struct fn_top *top)
 {
 	if (top->has_screen && !top->err && !top->is_finished)
 		draw(top);
-	if (top->err && !top->is_stopping)
+	if (top->err && !top->stopped)
 		stop(top);
 }
 
@@ -568,7 +566,7 @@ static void read_keys(struct fn_top *top, short events)
 	if (size <= 0) {
 		/* The terminal is gone. */
 		top->keys = -1;
-		if (!top->is_stopping)
+		if (!top->stopped)
 			stop(top);
 		return;
 	}
@@ -631,7 +629,7 @@ static void make_table(struct fn_top *top, u64 now)
 		print(top, has_news);
 	show(top);
 	top->nr_tables += has_news;
-	if (top->nr_tables && top->nr_tables == top->report->count && !top->is_stopping) {
+	if (top->nr_tables && top->nr_tables == top->report->count && !top->stopped) {
 		top->is_finished = !top->has_screen;
 		stop(top);
 		show(top);
@@ -675,9 +673,9 @@ static int keep_time(struct fn_top *top)
 {
 	const u64 now = rdclock(), end = top->stopped + MOST_TO_END;
 
-	if (top->is_stopping && now < end)
+	if (top->stopped && now < end)
 		return milliseconds_to(end, now);
-	if (top->is_stopping) {
+	if (top->stopped) {
 		end_child(top, SIGKILL);
 		if (!top->text)
 			return -1;
@@ -789,7 +787,7 @@ static int wait_for_child(struct fn_top *top)
 			return -1;
 	}
 	top->child = 0;		/* its number may be that of another process soon */
-	if (top->is_stopping || top->is_unreadable)
+	if (top->stopped || top->is_unreadable)
 		return 0;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
@@ -932,7 +930,7 @@ int fn_top__run(struct fn_report *report, const int control[2])
 	err = top.err;
 	print_said(&top);
 	/* A recording that the user has ended may be cut. */
-	if (top.is_stopping && !top.is_unreadable)
+	if (top.stopped && !top.is_unreadable)
 		read_err = 0;
 	/* If perf record has failed, it has said why. */
 	if (err || (read_err && !status))
