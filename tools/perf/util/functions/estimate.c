@@ -286,8 +286,8 @@ struct context {
 	bool is_apart;			/* they have no event in common */
 	/* Of the event and its divisor; of that alone; of the event that measures time, or work. */
 	struct places own, per, time, work;
-	/* Of estimates by the leader: of the event, and of what it is divided by. */
-	struct places even, led, even_per, led_per;
+	/* Of estimates by the leader, whose even samples are @own and @per. */
+	struct places led, led_per;
 	struct pool all, all_per;	/* of all rows */
 	double sum, variance;		/* of a share by the leader: of all estimates */
 	double unknown;			/* the leader's events in rows that have none */
@@ -302,8 +302,8 @@ static struct fn_value counted_rate(const struct context *context, const struct 
 	const struct fn_column *column = context->column;
 	struct fn_value y, x, value = fn_undefined;
 
-	if (!estimate_count(&context->even, &context->led, row, &y) ||
-	    !estimate_count(&context->even_per, &context->led_per, row, &x) || !(x.value > 0))
+	if (!estimate_count(&context->own, &context->led, row, &y) ||
+	    !estimate_count(&context->per, &context->led_per, row, &x) || !(x.value > 0))
 		return value;
 	value.value = column->scale * y.value / x.value;
 	value.error = y.value ? value.value * hypot(y.error / y.value, x.error / x.value) : NAN;
@@ -420,17 +420,15 @@ static bool is_leader(const struct fn_table *table, const struct fn_source *sour
 static struct fn_value share_of(const struct context *context, const struct fn_row *row)
 {
 	const struct fn_column *column = context->column;
-	const struct fn_table *table = context->table;
-	const struct fn_source *source = context->source;
 	struct fn_value value, count;
 	double part, others;
 
 	/* Chains that were cut are not part of the whole. */
-	if (row && fn_by__is(table->by, FN_BY_CHILDREN) && fn_row__is(row, FN_CUT))
+	if (row && fn_by__is(context->table->by, FN_BY_CHILDREN) && fn_row__is(row, FN_CUT))
 		return fn_undefined;
-	if (source->is_even || is_leader(table, source, column->event))
-		return even_share(column->scale, pool_at(&context->even, row), &context->all);
-	if (!estimate_count(&context->even, &context->led, row, &count) || !(context->sum > 0))
+	if (!context->led.nr)
+		return even_share(column->scale, pool_at(&context->own, row), &context->all);
+	if (!estimate_count(&context->own, &context->led, row, &count) || !(context->sum > 0))
 		return fn_undefined;
 	value = count;
 	part = fmin(count.value / context->sum, 1);
@@ -568,7 +566,7 @@ static const char *widen_by_skid(const struct context *context, const struct fn_
 {
 	const struct fn_column *column = context->column;
 	const bool is_share = fn_column__is_share(column);
-	const struct places *places = is_share ? &context->even : &context->own;
+	const struct places *places = &context->own;
 	double late = fn_event__is_time(column->event) && !is_share ? LATE_OF_CPI : USUAL_LATE;
 	double exits, all, part, unit, left, moved;
 	unsigned int nr_bins = FN_NR_BINS, nr_moved;
@@ -645,22 +643,22 @@ void fn_value__drop_infinite(struct fn_value *value)
 static void begin_share(struct context *context)
 {
 	const struct fn_table *table = context->table;
+	const struct fn_source *source = context->source;
 	const char *event = context->column->event;
 	struct fn_value count;
 
-	context->even = context->source->is_even ?
-			find_places(table, context->source, event, event) :
-			find_even(table, context->source, event);
-	context->led = find_places(table, context->source, event, NULL);
-	context->all = pool_at(&context->even, NULL);
-	if (context->source->is_even || is_leader(table, context->source, event))
+	context->own = source->is_even ? find_places(table, source, event, event) :
+					 find_even(table, source, event);
+	context->all = pool_at(&context->own, NULL);
+	if (source->is_even || is_leader(table, source, event))
 		return;
+	context->led = find_places(table, source, event, NULL);
 	fn_table__for_each_row(table, row) {
-		if (estimate_count(&context->even, &context->led, row, &count)) {
+		if (estimate_count(&context->own, &context->led, row, &count)) {
 			context->sum += count.value;
 			context->variance += isnan(count.error) ? 0 : count.error * count.error;
 		} else {
-			context->unknown += pool_at(&context->even, row).y;
+			context->unknown += pool_at(&context->own, row).y;
 		}
 	}
 }
@@ -678,16 +676,17 @@ static void begin_rate(struct context *context)
 		return;
 	context->link = context->per_source == source ? find_link(table, source, event, per) : NULL;
 	context->is_apart = !context->link;
+	if (context->is_apart && source->is_joint) {
+		context->own = find_even(table, source, event);
+		context->per = find_even(table, source, per);
+		context->led = find_places(table, source, event, NULL);
+		context->led_per = find_places(table, source, per, NULL);
+		return;
+	}
 	context->own = find_places(table, source, event, context->link ?: event);
 	context->per = find_places(table, context->per_source, per, context->link ?: per);
 	context->all = pool_at(&context->own, NULL);
 	context->all_per = pool_at(&context->per, NULL);
-	if (context->is_apart && source->is_joint) {
-		context->even = find_even(table, source, event);
-		context->led = find_places(table, source, event, NULL);
-		context->even_per = find_even(table, source, per);
-		context->led_per = find_places(table, source, per, NULL);
-	}
 }
 
 /* Finds what the values of all rows have in common. */
@@ -730,8 +729,8 @@ static void begin_column(struct context *context, const struct fn_table *table,
 static void end_column(struct context *context)
 {
 	struct places *all[] = {
-		&context->own, &context->per, &context->time, &context->work, &context->even,
-		&context->led, &context->even_per, &context->led_per,
+		&context->own, &context->per, &context->time, &context->work, &context->led,
+		&context->led_per,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
