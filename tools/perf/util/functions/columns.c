@@ -355,8 +355,7 @@ static int add_columns(struct fn_columns *columns)
 		.digits = 1, .unit = "%", .source = &fn_windows, .value = fn_windows__discarded,
 		.is_count = true,
 	};
-	const struct fn_table *table = columns->table;
-	bool has_instructions = false, has_windows = false;
+	bool has_windows = false;
 	int err = add_column(columns, &number);
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(known); i++) {
@@ -370,10 +369,7 @@ static int add_columns(struct fn_columns *columns)
 
 		err = add_recorded(columns, &column);
 	}
-	fn_table__for_each_set(table, set)
-		has_instructions |= !set->is_hidden && fn_set__find(set, "instructions") >= 0;
-	if (!err && has_instructions)
-		err = add_event_columns(columns, "instructions");
+	err = err ?: add_event_columns(columns, "instructions");
 	err = err ?: add_event_columns(columns, FN_TOTAL);
 	for (unsigned int i = 0; i < columns->nr; i++)
 		has_windows |= columns->columns[i].source == &fn_windows;

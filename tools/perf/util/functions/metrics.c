@@ -162,14 +162,6 @@ static int set_cpu(const char *description)
 	return pmu_events_table__for_each_event(events, NULL, add_event, cpu.events);
 }
 
-static void unset_cpu(void)
-{
-	expr__set_machine(NULL);
-	ids__free(cpu.events);
-	cpu.events = NULL;
-	cpu.description = NULL;
-}
-
 /*
  * A metric, and its events by what they count
  */
@@ -591,7 +583,9 @@ static void metrics__exit(struct metrics *metrics)
 	for (unsigned int i = 0; i < metrics->nr; i++)
 		fn_metric__delete(metrics->all[i]);
 	free(metrics->all);
-	unset_cpu();
+	expr__set_machine(NULL);
+	ids__free(cpu.events);
+	memset(&cpu, 0, sizeof(cpu));
 }
 
 /* Returns 0, or an error after a message. To be freed even then. */
