@@ -55,8 +55,6 @@ static bool are_cores(const struct fn_table *table)
 
 static void note_recording(const char *side, const struct fn_columns *columns)
 {
-	const bool uses_windows = uses(columns, &fn_windows);
-	const bool uses_samples = uses(columns, &fn_samples) || uses(columns, &fn_operations);
 	const struct fn_table *table = columns->table;
 
 	if (table->nr_cpus > 1 && !are_cores(table))
@@ -77,16 +75,13 @@ static void note_recording(const char *side, const struct fn_columns *columns)
 		note(side,
 		     "new threads and children are not in this recording, because they do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
 	if (table->lost)
-		note(side, "%llu records were lost%s%s: record with larger buffers (-m)",
-		     (unsigned long long)table->lost,
-		     uses_windows ? ", and windows over a loss are discarded" : "",
-		     uses_samples ? ", and samples may be missing" : "");
+		note(side,
+		     "%llu records were lost, and counts with them: record with larger buffers (-m)",
+		     (unsigned long long)table->lost);
 	if (table->throttled)
 		note(side,
-		     "events were throttled %llu times%s%s: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
-		     (unsigned long long)table->throttled,
-		     uses_windows ? ", and windows during these times are discarded" : "",
-		     uses_samples ? ", and samples of these events are missing" : "");
+		     "events were throttled %llu times, and their counts in these times are missing: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
+		     (unsigned long long)table->throttled);
 }
 
 /* What makes values of some events doubtful, or has changed them. */
