@@ -102,14 +102,13 @@ static int show_rows(struct functions_browser *browser)
 	const char *what = fn_by__is(view->table->by, FN_BY_SYMBOL) ? "functions" : "rows";
 	const size_t nr = find_lines(browser, browser->filter, browser->lines);
 	char title[256];
-	int length = scnprintf(title, sizeof(title), "Metrics of ");
 
 	if (*browser->filter)
-		length += scnprintf(title + length, sizeof(title) - length, "%zu of ", nr);
-	length += scnprintf(title + length, sizeof(title) - length, "%zu %s", view->nr_rows, what);
-	if (*browser->filter)
-		scnprintf(title + length, sizeof(title) - length, ": those with %s in their names",
-			  browser->filter);
+		scnprintf(title, sizeof(title),
+			  "Metrics of %zu of %zu %s: those with %s in their names", nr,
+			  view->nr_rows, what, browser->filter);
+	else
+		scnprintf(title, sizeof(title), "Metrics of %zu %s", nr, what);
 	browser->b.nr_entries = nr;
 	browser->b.top = NULL;
 	ui_browser__reset_index(&browser->b);
