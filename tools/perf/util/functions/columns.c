@@ -211,7 +211,7 @@ static int add_recorded(struct fn_columns *columns, struct fn_column *column)
 		return 0;
 	name_cache(columns->table, column);
 	/* On Arm, cache-misses are L1-dcache-load-misses. */
-	if (fn_columns__find(columns, column->title, strlen(column->title)) >= 0)
+	if (fn_columns__find(columns, column->title) >= 0)
 		return 0;
 	err = add_column(columns, column);
 	if (!err)
@@ -236,7 +236,7 @@ static bool is_known_event(const struct fn_columns *columns, const char *event, 
 		/* Unless another event has its title */
 		if (!strcmp(known[i].event, event) &&
 		    (!is_share || !strcmp(known[i].per, FN_TOTAL)) &&
-		    fn_columns__find(columns, known[i].title, strlen(known[i].title)) < 0)
+		    fn_columns__find(columns, known[i].title) < 0)
 			return true;
 	}
 	return false;
@@ -249,7 +249,7 @@ char *fn_columns__new_title(const struct fn_columns *columns, const char *prefix
 
 	if (asprintf(&title, format, name) < 0)
 		return NULL;
-	while (title && fn_columns__find(columns, title, strlen(title)) >= 0) {
+	while (title && fn_columns__find(columns, title) >= 0) {
 		if (asprintf(&longer, "%s:%s", prefix, title) < 0)
 			longer = NULL;
 		free(title);
@@ -296,7 +296,7 @@ static int add_event_column(struct fn_columns *columns, const char *event, const
 	/* The user names the events whose numbers are columns. */
 	if (!err && !per && ((!is_in(columns->fields, printable) &&
 			      !is_in(columns->sort, printable)) ||
-			     fn_columns__find(columns, printable, strlen(printable)) >= 0))
+			     fn_columns__find(columns, printable) >= 0))
 		goto out;
 	if (columns->nr >= MOST_COLUMNS)
 		err = -EOVERFLOW;
@@ -442,11 +442,10 @@ int fn_columns__add(struct fn_columns *columns, const struct fn_column *column)
 	return add_column(columns, column) ?: fn_columns__set_values(columns, columns->nr - 1);
 }
 
-int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length)
+int fn_columns__find(const struct fn_columns *columns, const char *title)
 {
 	for (unsigned int i = 0; i < columns->nr; i++) {
-		if (!strncasecmp(columns->columns[i].title, title, length) &&
-		    !columns->columns[i].title[length])
+		if (!strcasecmp(columns->columns[i].title, title))
 			return i;
 	}
 	return -1;
@@ -457,7 +456,7 @@ int fn_columns__default_sort(const struct fn_columns *columns)
 	static const char *const shares[] = { "%CY", "%CLK", "%TCLK", "%I" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
-		int column = fn_columns__find(columns, shares[i], strlen(shares[i]));
+		int column = fn_columns__find(columns, shares[i]);
 
 		if (column >= 0)
 			return column;

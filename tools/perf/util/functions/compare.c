@@ -404,7 +404,7 @@ static void run__find(struct run *run, const struct fn_column *column)
 	struct fn_value *absent = &run->absent;
 
 	*absent = fn_undefined;
-	run->place = fn_columns__find(columns, column->title, strlen(column->title));
+	run->place = fn_columns__find(columns, column->title);
 	run->source = run->place < 0 ? NULL : columns->columns[run->place].source;
 	if (run->place < 0 || !fn_column__is_share(column))
 		return;
@@ -621,7 +621,7 @@ static bool refuse_limit(const struct comparison *comparison, const struct limit
 {
 	const struct fn_columns *before = &comparison->sides[BEFORE].runs->columns;
 	const struct fn_column *column = &comparison->columns->columns[limit->column];
-	const int old = fn_columns__find(before, column->title, strlen(column->title));
+	const int old = fn_columns__find(before, column->title);
 	const char *text = limit->text;
 
 	if (comparison->has_other_vendor)

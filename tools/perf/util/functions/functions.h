@@ -654,7 +654,7 @@ int fn_columns__init(struct fn_columns *columns, const struct fn_table *table, c
 void fn_columns__exit(struct fn_columns *columns);
 /* Adds a column with value(), and its values; takes the metric. */
 int fn_columns__add(struct fn_columns *columns, const struct fn_column *column);
-int fn_columns__find(const struct fn_columns *columns, const char *title, size_t length);
+int fn_columns__find(const struct fn_columns *columns, const char *title);	/* -1: none */
 /* A title that no other column has: with a prefix if need be; to be freed. */
 char *fn_columns__new_title(const struct fn_columns *columns, const char *prefix,
 			    const char *format, const char *name);

@@ -643,15 +643,15 @@ static void print_no_column(const struct fn_columns *columns, const char *name, 
 /* Returns the column at the beginning of a list of titles, -1 if none. A title may have commas. */
 static int find_field(const struct fn_columns *columns, const char *names, size_t *length)
 {
-	for (const char *end = names;; end++) {
-		int column;
+	for (unsigned int i = 0; i < columns->nr; i++) {
+		const char *title = columns->columns[i].title;
 
-		end = strchrnul(end, ',');
-		*length = end - names;
-		column = fn_columns__find(columns, names, *length);
-		if (column >= 0 || !*end)
-			return column;
+		*length = strlen(title);
+		if (!strncasecmp(names, title, *length) &&
+		    (!names[*length] || names[*length] == ','))
+			return i;
 	}
+	return -1;
 }
 
 bool fn_fields__is_key(const struct fn_columns *columns, const char *name, size_t length)
@@ -715,7 +715,7 @@ int fn_sort__find(const struct fn_columns *columns, const char *name, bool may_l
 		return fn_columns__default_sort(columns);
 	if (fn_fields__is_key(columns, name, strlen(name)))
 		return -1;
-	column = fn_columns__find(columns, name, strlen(name));
+	column = fn_columns__find(columns, name);
 	if (column >= 0)
 		return column;
 	if (may_lack)

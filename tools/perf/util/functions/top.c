@@ -453,7 +453,7 @@ static bool has_column(const struct fn_top *top, const char *name)
 	report.sort = name;
 	found = !fn_report__init_columns(&report, &top->total, &columns, /*is_silent=*/true) &&
 		(fn_fields__is_key(&columns, name, strlen(name)) ||
-		 fn_columns__find(&columns, name, strlen(name)) >= 0);
+		 fn_columns__find(&columns, name) >= 0);
 	fn_columns__exit(&columns);
 	return found;
 }
