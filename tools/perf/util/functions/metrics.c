@@ -476,17 +476,15 @@ struct metrics {
 	bool is_silent;
 };
 
-/* Returns true if a metric is in one of the groups, which are separated by semicolons. */
-static bool is_in_group(const struct pmu_metric *metric, const char *groups)
+/* Semicolons separate the groups of a metric. */
+static bool is_in_group(const struct pmu_metric *metric, const char *group)
 {
-	for (size_t length; *groups; groups += length, groups += *groups == ';') {
-		const char *own = metric->metric_group;
+	const size_t length = strlen(group);
 
-		length = strcspn(groups, ";");
-		for (; own && *own; own += strcspn(own, ";"), own += *own == ';') {
-			if (strcspn(own, ";") == length && !strncasecmp(own, groups, length))
-				return true;
-		}
+	for (const char *own = metric->metric_group; own && *own; own = strchr(own, ';')) {
+		own += *own == ';';
+		if (strcspn(own, ";") == length && !strncasecmp(own, group, length))
+			return true;
 	}
 	return false;
 }
@@ -618,10 +616,16 @@ static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 {
 	const char *unit = metric->unit ?: "", *desc = metric->metric.desc ?: "";
 	const bool is_percent = strstarts(unit, "percent") || *unit == '%';
+	const char *divides = NULL;
 	char *meaning, *title = fn_columns__new_title(columns, metric->metric.pmu, "%s",
 						      metric->metric.metric_name);
 	int err = -ENOMEM;
 
+	if (is_percent && (is_in_group(&metric->metric, "TopdownL1") ||
+			   is_in_group(&metric->metric, "PipelineL1")))
+		divides = "slots";
+	else if (is_percent && is_in_group(&metric->metric, "Cycle_Accounting"))
+		divides = "cycles";
 	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
 		meaning = NULL;
 	metric->columns = columns;
@@ -630,10 +634,7 @@ static int add_column(struct fn_columns *columns, struct fn_metric *metric)
 			.title = title, .meaning = meaning, .scale = is_percent ? 100 : 1,
 			.digits = is_percent ? 1 : 3, .unit = metric->unit,
 			.source = metric->source, .value = value_of, .metric = metric,
-			.divides = !is_percent ? NULL :
-				   is_in_group(&metric->metric, "TopdownL1;PipelineL1") ? "slots" :
-				   is_in_group(&metric->metric, "Cycle_Accounting") ? "cycles" :
-				   NULL,
+			.divides = divides,
 		});
 	free(title);
 	free(meaning);
