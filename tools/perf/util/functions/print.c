@@ -7,7 +7,6 @@
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-#include <linux/time64.h>
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
 #include <subcmd/pager.h>
@@ -15,6 +14,7 @@
 #include "../color.h"
 #include "../debug.h"
 #include "../strbuf.h"
+#include "../time-utils.h"
 #include "functions.h"
 
 #define LABEL_WIDTH	60
@@ -855,14 +855,12 @@ int fn_report__print_span(void *data, struct fn_table *table, u64 begin, u64 end
 {
 	struct fn_report *report = data;
 	sighandler_t before = SIG_IGN;
-	char time[64];
+	char time[64], *at = time;
 	int err;
 
-	scnprintf(time, sizeof(time), "%llu.%09llu,%llu.%09llu",
-		  (unsigned long long)(begin / NSEC_PER_SEC),
-		  (unsigned long long)(begin % NSEC_PER_SEC),
-		  (unsigned long long)(end / NSEC_PER_SEC),
-		  (unsigned long long)(end % NSEC_PER_SEC));
+	at += timestamp__scnprintf_nsec(begin, time, sizeof(time));
+	*at++ = ',';
+	timestamp__scnprintf_nsec(end, at, time + sizeof(time) - at);
 	report->time = time;
 	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
 	if (!report->fp)
