@@ -247,27 +247,24 @@ int fn_text__lay_out(struct fn_text *text)
 	return 0;
 }
 
-/* Cuts names so that the columns fit on the screen. Returns how many columns do. */
+/* Returns how many columns fit on the screen, and cuts names to the room that they leave. */
 static unsigned int fit(struct fn_text *text, int screen)
 {
-	int width = text->widths[0], most;
+	const int least = min(text->widths[0], LEAST_LABEL);
 	unsigned int nr = 1;
 
 	if (!screen)
 		return text->nr_columns;
-	for (unsigned int i = 1; i < text->nr_columns; i++)
-		width += 1 + text->widths[i] + text->marked[i];
-	most = max(text->widths[0] - (width - screen), LEAST_LABEL);
-	if (width > screen && most < text->widths[0]) {
-		for (size_t i = 0; i < text->nr; i += text->nr_columns)
-			shorten(text->cells[i].text, most);
-		text->widths[0] = most;
-	}
-	for (width = text->widths[0]; nr < text->nr_columns; nr++) {
-		width += 1 + text->widths[nr] + text->marked[nr];
+	for (screen -= least; nr < text->nr_columns; nr++) {
+		const int width = 1 + text->widths[nr] + text->marked[nr];
+
 		if (width > screen)
 			break;
+		screen -= width;
 	}
+	text->widths[0] = min(text->widths[0], least + max(screen, 0));
+	for (size_t i = 0; i < text->nr; i += text->nr_columns)
+		shorten(text->cells[i].text, text->widths[0]);
 	return nr;
 }
 
