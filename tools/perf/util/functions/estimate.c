@@ -44,10 +44,23 @@ static bool is_of(const struct fn_set *set, const struct fn_source *source)
 	return set->source == source && (!set->is_hidden || source == &fn_samples);
 }
 
-static void add_to_pool(struct pool *pool, const struct fn_set *set, const struct fn_sums *sums,
-			int y, int x)
+/* Where two events are in a set. */
+struct place {
+	const struct fn_set *set;
+	int y, x;
+};
+
+/* Where they are in the sets of a source that have both. */
+struct places {
+	struct place *at;
+	unsigned int nr;
+};
+
+static void add_to_pool(struct pool *pool, const struct place *at, const struct fn_sums *sums)
 {
+	const struct fn_set *set = at->set;
 	const unsigned int nr = set->nr_events;
+	const int y = at->y, x = at->x;
 	const double *values;
 
 	pool->nr_sets++;
@@ -83,26 +96,15 @@ static double copies_of(const struct pool *pool, const struct fn_source *source)
 	return source == &fn_operations ? 1 : pool->copies ?: pool->nr_sets;
 }
 
-/* Where two events are in the sets of a source that have both. */
-struct places {
-	struct {
-		const struct fn_set *set;
-		int y, x;
-	} *at;
-	unsigned int nr;
-};
-
 static void add_place(struct places *places, const struct fn_set *set, int y, int x)
 {
-	void *at = realloc(places->at, (places->nr + 1) * sizeof(*places->at));
+	struct place *at = realloc(places->at, (places->nr + 1) * sizeof(*at));
 
 	/* Without memory there is no value. */
 	if (!at)
 		return;
+	at[places->nr++] = (struct place){ set, y, x };
 	places->at = at;
-	places->at[places->nr].set = set;
-	places->at[places->nr].y = y;
-	places->at[places->nr++].x = x;
 }
 
 /* @x NULL: the leader of each set. */
@@ -126,8 +128,7 @@ static struct pool pool_at(const struct places *places, const struct fn_row *row
 	struct pool pool = {};
 
 	for (unsigned int i = 0; i < places->nr; i++)
-		add_to_pool(&pool, places->at[i].set, fn_row__sums(row, places->at[i].set),
-			    places->at[i].y, places->at[i].x);
+		add_to_pool(&pool, &places->at[i], fn_row__sums(row, places->at[i].set));
 	return pool;
 }
 
@@ -493,12 +494,12 @@ static double near(const struct places *places, const struct fn_row *row, bool i
 	double sum = 0;
 
 	for (unsigned int i = 0; i < places->nr; i++) {
-		const struct fn_set *set = places->at[i].set;
-		const struct fn_sums *sums = fn_row__sums(row, set);
-		const unsigned int event = is_per ? places->at[i].x : places->at[i].y;
+		const struct place *at = &places->at[i];
+		const struct fn_sums *sums = fn_row__sums(row, at->set);
+		const unsigned int event = is_per ? at->x : at->y;
 
 		for (unsigned int bin = 0; sums && bin < nr_bins; bin++)
-			sum += sums->values[(3 + bin) * set->nr_events + event];
+			sum += sums->values[(3 + bin) * at->set->nr_events + event];
 	}
 	return sum;
 }
@@ -854,12 +855,11 @@ static double total_of(const struct fn_table *table, const struct fn_source *sou
 	struct pool pool = {};
 
 	for (unsigned int i = 0; i < places.nr; i++) {
-		const struct fn_set *set = places.at[i].set;
-		const int at = places.at[i].y;
+		const struct place *at = &places.at[i];
+		const struct fn_sums *all = at->set->windows;
 
 		/* Sums files may lack it. */
-		add_to_pool(&pool, set, set->windows->values[at] ? set->windows : set->total, at,
-			    at);
+		add_to_pool(&pool, at, all->values[at->y] ? all : at->set->total);
 	}
 	free(places.at);
 	return pool.y / copies_of(&pool, source);
@@ -887,24 +887,25 @@ const char *fn_operations__base(const struct fn_table *table)
 	return total_of(table, &fn_operations, FN_CHOSEN) > 0 ? FN_CHOSEN : NULL;
 }
 
+/* The sum of an event in a set, times a weight. */
+struct term {
+	const struct fn_set *set;
+	int place;
+	double weight;
+};
+
 /*
  * A count of fn_row__counts(), to the first order: that of an event, and if another event relates
  * its set to the main one, those of this event in both sets.
  */
 struct counted {
-	struct {
-		const struct fn_set *set;
-		int place;
-		double weight;
-	} terms[3];
+	struct term terms[3];
 	unsigned int nr;
 };
 
 static void add_term(struct counted *counted, const struct fn_set *set, int place, double weight)
 {
-	counted->terms[counted->nr].set = set;
-	counted->terms[counted->nr].place = place;
-	counted->terms[counted->nr++].weight = weight;
+	counted->terms[counted->nr++] = (struct term){ set, place, weight };
 }
 
 static double covariance(const struct fn_row *row, const struct counted *a,
@@ -913,13 +914,12 @@ static double covariance(const struct fn_row *row, const struct counted *a,
 	double sum = 0;
 
 	for (unsigned int i = 0; i < a->nr * b->nr; i++) {
-		const struct fn_set *set = a->terms[i / b->nr].set;
-		const struct fn_sums *sums = fn_row__sums(row, set);
+		const struct term *one = &a->terms[i / b->nr], *other = &b->terms[i % b->nr];
+		const struct fn_sums *sums = fn_row__sums(row, one->set);
 
-		if (sums && set == b->terms[i % b->nr].set)
-			sum += a->terms[i / b->nr].weight * b->terms[i % b->nr].weight *
-			       fn_sums__product(set, sums, a->terms[i / b->nr].place,
-						b->terms[i % b->nr].place);
+		if (sums && one->set == other->set)
+			sum += one->weight * other->weight *
+			       fn_sums__product(one->set, sums, one->place, other->place);
 	}
 	return sum;
 }
@@ -976,31 +976,34 @@ static bool find_counted(const struct fn_table *table, const struct fn_row *row,
 	return false;
 }
 
-int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
-		   const struct fn_source *source, const char *const *events, unsigned int nr,
-		   double *counts, double *covariances, double *number)
+bool fn_row__counts(const struct fn_table *table, const struct fn_row *row,
+		    const struct fn_source *source, const char *const *events, unsigned int nr,
+		    double *counts, double *covariances, double *number)
 {
 	const struct fn_set *main = find_main_set(table, source, events, nr);
 	struct counted *all = calloc(nr ?: 1, sizeof(*all));
-	unsigned int lacks = main && all ? 0 : 1;
+	bool are_known = main && all;
 
 	*number = INFINITY;
-	for (unsigned int i = 0; !lacks && i < nr; i++) {
-		int place = fn_set__find(main, events[i]);
+	for (unsigned int i = 0; are_known && i < nr; i++) {
+		const int place = fn_set__find(main, events[i]);
+		const struct term *term = &all[i].terms[0];
 		const struct fn_sums *sums;
+		double samples = 0;
 
 		if (place >= 0)
 			add_term(&all[i], main, place, 1);
-		else if (!find_counted(table, row, main, events[i], &all[i]))
-			lacks = i + 1;
-		sums = all[i].nr ? fn_row__sums(row, all[i].terms[0].set) : NULL;
-		place = all[i].terms[0].place;
-		counts[i] = sums ? sums->values[place] * all[i].terms[0].weight : 0;
-		*number = fmin(*number, !sums ? 0 : source->is_joint ? sums->independent :
-			       sums->values[2 * all[i].terms[0].set->nr_events + place]);
+		else
+			are_known = find_counted(table, row, main, events[i], &all[i]);
+		sums = all[i].nr ? fn_row__sums(row, term->set) : NULL;
+		counts[i] = sums ? sums->values[term->place] * term->weight : 0;
+		if (sums)
+			samples = source->is_joint ? sums->independent :
+				  sums->values[2 * term->set->nr_events + term->place];
+		*number = fmin(*number, samples);
 	}
-	for (unsigned int i = 0; covariances && !lacks && i < nr * nr; i++)
+	for (unsigned int i = 0; covariances && are_known && i < nr * nr; i++)
 		covariances[i] = covariance(row, &all[i / nr], &all[i % nr]);
 	free(all);
-	return lacks;
+	return are_known;
 }

@@ -675,11 +675,11 @@ int fn_columns__set_values(struct fn_columns *columns, unsigned int first);
 /*
  * The counts of events in a row (NULL: in all) that compare with each other, from one source: those
  * of sets without a common event are taken relative to one that they share. @covariances is a
- * matrix by event, or NULL. Returns 0, or the number of the first event that lacks + 1.
+ * matrix by event, or NULL. Returns false if one lacks.
  */
-int fn_row__counts(const struct fn_table *table, const struct fn_row *row,
-		   const struct fn_source *source, const char *const *events, unsigned int nr,
-		   double *counts, double *covariances, double *number);
+bool fn_row__counts(const struct fn_table *table, const struct fn_row *row,
+		    const struct fn_source *source, const char *const *events, unsigned int nr,
+		    double *counts, double *covariances, double *number);
 /* What the recording has counted of an event in a row, an estimate with its error. */
 struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row *row,
 			       const char *event);

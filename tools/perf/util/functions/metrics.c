@@ -377,8 +377,8 @@ static int find_source(struct fn_metric *metric, const struct fn_table *table)
 		return 0;
 	for (int i = 0; fn_sources[i]; i++) {
 		if (fn_table__has_source(table, fn_sources[i], NULL) &&
-		    !fn_row__counts(table, NULL, fn_sources[i], (const char *const *)metric->names,
-				    metric->nr, counts, NULL, &number)) {
+		    fn_row__counts(table, NULL, fn_sources[i], (const char *const *)metric->names,
+				   metric->nr, counts, NULL, &number)) {
 			metric->source = fn_sources[i];
 			return 0;
 		}
@@ -433,8 +433,8 @@ static struct fn_value value_of(const struct fn_column *column, const struct fn_
 	struct fn_value value = fn_undefined;
 
 	if (!metric->source ||
-	    fn_row__counts(table, row, metric->source, (const char *const *)metric->names, nr,
-			   counts, covariances, &number))
+	    !fn_row__counts(table, row, metric->source, (const char *const *)metric->names, nr,
+			    counts, covariances, &number))
 		return value;
 	value.value = fn_metric__evaluate(metric, counts);
 	if (!isfinite(value.value) || !(number > 0)) {
