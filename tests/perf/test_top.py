@@ -215,6 +215,9 @@ try separate perf functions top --windows-only --stdio -- \
 # nothing runs for a while
 try idle perf functions top -j -d 0.3 --count 8 -e '{EVENTS}' -- \
 	sh -c 'benchmark 0 1; sleep 3; exec benchmark --iterations 10000000 0 1'
+# a program that does not end when it is told to
+try stubborn timeout --preserve-status -s INT 3 perf functions top --windows-only -d 60 --last 0 -- \
+	sh -c "trap '' INT TERM; benchmark 0 1; exec tail -f /dev/null"
 # timeout(1) sends its signal twice: to the command and to its group
 perf functions top --windows-only --stdio -- benchmark --iterations 10000000 0 1 \
 	> /share/killed.out 2> /share/killed.said &
@@ -336,6 +339,11 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(numbers, sorted(set(numbers)))
         ends = [part["time"][1] for part in parts]
         self.assertGreater(max(b - a for a, b in zip(ends, ends[1:])), 2)
+
+    def test_stubborn(self):
+        """The last table comes after the program was killed."""
+        self.assertEqual(said("stubborn"), ([], 0))
+        self.assertIn("dcache_miss", (SHARE / "stubborn.out").read_text())
 
     def test_record_killed(self):
         """Nobody but this process can say it."""

@@ -650,6 +650,9 @@ static void finish(struct fn_top *top)
 	if (top->err)
 		return;
 	if (!top->has_screen) {
+		/* Writing has as much time as the end before. */
+		if (top->stopped)
+			top->stopped = rdclock();
 		print(top, has_news);
 		return;
 	}
