@@ -263,7 +263,7 @@ class Groups(unittest.TestCase):
                     # half of 5 and of 25 mispredicts were counted, rounded
                     half = {"BM/KI": (2 / 2.5, 12 / 12.5)[address == G]}.get(metric, 1)
                     self.assertAlmostEqual(row["metrics"][metric] / value, half, 9)
-        self.assertIn("the counts of branches (and others) were scaled", report(path).stderr)
+        self.assertIn("the counts of events such as branches were scaled", report(path).stderr)
 
     def test_windows(self):
         """Of what was counted they are a part, which differs: no value, and one line."""
@@ -473,7 +473,7 @@ class Turns(unittest.TestCase):
                 for row in table(inputs).values():
                     self.assertAlmostEqual(row["metrics"]["BM/KI"], 1000, 9)
                     self.assertAlmostEqual(row["metrics"]["branches/KI"], 1000, 9)
-            self.assertIn("of branch-misses were scaled", report(path).stderr)
+            self.assertIn("such as branch-misses were scaled", report(path).stderr)
 
     def test_cpus_of_a_task(self):
         """A task's events of all CPUs are enabled wherever it runs, and one of them counts."""

@@ -88,23 +88,19 @@ static void note_recording(const char *side, const struct fn_columns *columns)
 static void note_events(const char *side, const struct fn_table *table)
 {
 	struct strbuf scales = STRBUF_INIT;
-	/* Of scarce events, and of stretched ones: the first, and whether there are others. */
-	const char *first[2] = {}, *others[2] = { "", "" };
+	const struct fn_event *scarce = NULL, *stretched = NULL;	/* the first ones */
 
 	fn_table__for_each_set(table, set) {
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			const struct fn_event *event = &set->events[j];
-			const bool is_of[2] = { event->is_scarce, event->is_stretched };
 
 			if (fabs(event->scale - 1) > MOST_DIFFERENCE)
 				strbuf_addf(&scales, "%s %s by %.2f", scales.len ? "," : "",
 					    event->name, event->scale);
-			for (int kind = 0; kind < 2; kind++) {
-				if (is_of[kind] && first[kind] && strcmp(first[kind], event->name))
-					others[kind] = " (and others)";
-				else if (is_of[kind])
-					first[kind] = event->name;
-			}
+			if (!scarce && event->is_scarce)
+				scarce = event;
+			if (!stretched && event->is_stretched)
+				stretched = event;
 		}
 	}
 	if (scales.len)
@@ -112,14 +108,14 @@ static void note_events(const char *side, const struct fn_table *table)
 		     "samples do not add up to what was counted, as with short processes, so their sums were scaled:%s",
 		     scales.buf);
 	strbuf_release(&scales);
-	if (first[0])
+	if (scarce)
 		note(side,
-		     "there are few samples of %s%s for each new thread, which miss the ends of threads or are taken at the same places, so values are weak: record with -a if processes are short",
-		     first[0], others[0]);
-	if (first[1])
+		     "there are few samples of events such as %s for each new thread, which miss the ends of threads or are taken at the same places, so values are weak: record with -a if processes are short",
+		     scarce->name);
+	if (stretched)
 		note(side,
-		     "the counts of %s%s were scaled, because events took turns on the counters, so values are weak: record fewer events",
-		     first[1], others[1]);
+		     "the counts of events such as %s were scaled, because they took turns on the counters, so values are weak: record fewer events",
+		     stretched->name);
 }
 
 /* Events without a common event. */
