@@ -121,22 +121,18 @@ static void note_events(const char *side, const struct fn_table *table)
 /* Events without a common event. */
 static void note_apart(const char *side, const struct fn_columns *columns)
 {
-	const struct fn_column *first = NULL;
-	unsigned int nr = 0;
-
 	for (unsigned int i = 0; i < columns->nr; i++) {
-		if (!columns->columns[i].is_apart)
+		const struct fn_column *column = &columns->columns[i];
+
+		if (!column->is_apart)
 			continue;
-		first = first ?: &columns->columns[i];
-		nr++;
-	}
-	if (nr)
 		note(side,
-		     "%s%s has no values, because %s and %s are %s", first->title,
-		     nr > 1 ? " (like others)" : "", first->event, first->per,
-		     columns->table->is_partial ?
+		     "columns such as %s have no values, because %s and %s are %s", column->title,
+		     column->event, column->per, columns->table->is_partial ?
 		     "counted apart, and not in all inputs: report those that have both" :
 		     "in groups without a common event, whose windows are parts of what was counted: record both in one group, or let each event sample");
+		break;
+	}
 }
 
 /* Windows that are long should nevertheless lie in one function. */
