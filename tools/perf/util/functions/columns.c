@@ -48,10 +48,6 @@ static const struct {
 	  1000, 3 },
 	{ "MIG/KI", "migrations to another CPU per 1000 instructions", "cpu-migrations",
 	  "instructions", 1000, 3 },
-	{ "AF/KI", "alignment faults per 1000 instructions", "alignment-faults", "instructions",
-	  1000, 3 },
-	{ "EF/KI", "emulation faults per 1000 instructions", "emulation-faults", "instructions",
-	  1000, 3 },
 	{ "%CY", "share of the cycles", "cycles", FN_TOTAL, 100, 1 },
 	{ "%I", "share of the instructions", "instructions", FN_TOTAL, 100, 1 },
 	{ "%BM", "share of the branch mispredicts", "branch-misses", FN_TOTAL, 100, 1 },
@@ -71,8 +67,6 @@ static const struct {
 	{ "%MAJ", "share of the major page faults", "major-faults", FN_TOTAL, 100, 1 },
 	{ "%CS", "share of the context switches", "context-switches", FN_TOTAL, 100, 1 },
 	{ "%MIG", "share of the migrations", "cpu-migrations", FN_TOTAL, 100, 1 },
-	{ "%AF", "share of the alignment faults", "alignment-faults", FN_TOTAL, 100, 1 },
-	{ "%EF", "share of the emulation faults", "emulation-faults", FN_TOTAL, 100, 1 },
 };
 
 /* The kernel's cache-references and cache-misses are of another cache on each vendor's CPUs. */
