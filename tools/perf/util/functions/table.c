@@ -421,14 +421,6 @@ static void drop_addresses(struct fn_table *table)
 	}
 }
 
-/* Frees a row whose sums are by the sets of the table. */
-static void drop_row(struct fn_table *table, struct fn_row *row)
-{
-	for (unsigned int i = 0; i < row->nr_sums; i++)
-		table->allocated -= row->sums[i] ? sums_size(table->sets[i]) : 0;
-	free_row(row);
-}
-
 /* Frees rows that are the same as another one, which gets their sums. */
 static int merge_rows(struct fn_table *table)
 {
@@ -443,7 +435,7 @@ static int merge_rows(struct fn_table *table)
 		else
 			table->rows[nr++] = row;
 		if (nr && table->rows[nr - 1] != row)
-			drop_row(table, row);
+			free_row(row);
 	}
 	table->nr_rows = nr;
 	return err;
@@ -466,12 +458,10 @@ static void drop_sets(struct fn_table *table)
 
 			if (i < row->nr_sums)
 				row->sums[i] = NULL;
-			if (set->is_dropped) {
-				table->allocated -= sums ? sums_size(set) : 0;
+			if (set->is_dropped)
 				free(sums);
-			} else if (sums) {
+			else if (sums)
 				row->sums[nr] = sums;
-			}
 		}
 		if (set->is_dropped) {
 			free_set(set);
@@ -498,16 +488,20 @@ int fn_table__settle(struct fn_table *table)
 	drop_addresses(table);
 	fn_table__for_each_set(table, set)
 		memset(set->total, 0, sums_size(set));
+	table->allocated = 0;
 	fn_table__for_each_row(table, row) {
 		if (is_empty(row)) {
-			drop_row(table, row);
+			free_row(row);
 			continue;
 		}
 		row->index = nr;
 		table->rows[nr++] = row;
-		for (unsigned int j = 0; j < row->nr_sums; j++) {
-			if (row->sums[j] && (!has_root || fn_row__is(row, FN_ALL)))
-				add_sums(table->sets[j], table->sets[j]->total, row->sums[j]);
+		fn_table__for_each_set(table, set) {
+			const struct fn_sums *sums = fn_row__sums(row, set);
+
+			table->allocated += sums ? sums_size(set) : 0;
+			if (sums && (!has_root || fn_row__is(row, FN_ALL)))
+				add_sums(set, set->total, sums);
 		}
 	}
 	table->nr_rows = nr;
