@@ -237,7 +237,6 @@ static int finish(struct fn_session *session, u64 lost)
 	fn_windows__stretch(session);
 	err = err ?: fn_rows__finish(session->rows);
 	table->lost = lost - session->told_lost;
-	table->throttled = session->throttled;
 	table->lacks_children = lacks_children(session);
 	scnprintf(table->by, sizeof(table->by), "%s", session->options->by);
 	table->inlines = session->options->inlines;
@@ -286,7 +285,6 @@ static int end_span(struct fn_session *session, u64 lost, u64 end)
 	evlist__for_each_entry(session->session->evlist, evsel)
 		restart_event(evsel->priv);
 	session->told_lost = lost;
-	session->throttled = 0;
 	session->nr_tasks = 0;
 	return err ?: fn_table__settle(session->all);
 }
@@ -480,7 +478,7 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 	const bool begins = event->header.type == PERF_RECORD_THROTTLE;
 
 	if (begins && !is_loss_outside(session, sample)) {
-		session->throttled++;
+		session->table->throttled++;
 		mark_throttled(session->session->evlist, evsel);
 	}
 	if (own && own->sampler && own->sampler != own && evsel__is_group_leader(evsel)) {

@@ -39,7 +39,6 @@ struct fn_session {
 	u32 noted;			/* see note_unnamed() */
 	struct strlist *ignored;
 	u64 lost_records, lost_outside, lost_samples, told_lost;
-	u64 throttled;
 	u64 nr_tasks;			/* that began during the recording */
 	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	u64 begin, forgot;	/* spans */
