@@ -445,13 +445,6 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
-/* Returns true if a loss is in another span of time. One without a time is in the first. */
-static bool is_loss_outside(const struct fn_session *session, const struct perf_sample *sample)
-{
-	return sample->time ? is_outside(session, sample) :
-			      session->ranges && session->ranges->start;
-}
-
 /* Since Linux 6.16 all of a group stand still, and the leader is named, whichever event samples. */
 static void mark_throttled(struct evlist *evlist, const struct evsel *named)
 {
@@ -477,7 +470,7 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 	const struct fn_evsel *own = evsel ? evsel->priv : NULL;
 	const bool begins = event->header.type == PERF_RECORD_THROTTLE;
 
-	if (begins && !is_loss_outside(session, sample)) {
+	if (begins && !is_outside(session, sample)) {
 		session->table->throttled++;
 		mark_throttled(session->session->evlist, evsel);
 	}
@@ -529,16 +522,15 @@ static int process_lost(const struct perf_tool *tool, union perf_event *event,
 {
 	struct fn_session *session = container_of(tool, struct fn_session, tool);
 	const bool are_records = event->header.type == PERF_RECORD_LOST && event->lost.id;
-	u64 *lost = !are_records ? &session->lost_samples :
-		    is_loss_outside(session, sample) ? &session->lost_outside :
-						       &session->lost_records;
+	u64 *lost = are_records ? &session->lost_records : &session->lost_samples;
 
 	/* Samples that a BPF filter drops are unwanted, so they are not lost. */
 	if (event->header.type == PERF_RECORD_LOST_SAMPLES &&
 	    event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF)
 		return 0;
-	*lost = add_up(*lost, event->header.type == PERF_RECORD_LOST ? event->lost.lost :
-							       event->lost_samples.lost);
+	if (!is_outside(session, sample))
+		*lost = add_up(*lost, event->header.type == PERF_RECORD_LOST ?
+			       event->lost.lost : event->lost_samples.lost);
 	if (sample->time)
 		fn_streams__lose(session->streams);
 	return 0;
@@ -1007,9 +999,9 @@ static int end_session(struct fn_session *session)
 	machine__for_each_dso(&session->session->machines.host, note_unnamed, session);
 	note_operations(session);
 	fn_paths__note(session->paths, session->name);
-	if (!session->ranges || !session->ranges->start)
-		lost = max(lost, session->lost_samples - min(session->lost_samples,
-							     session->lost_outside));
+	/* Those that perf record reports have no time. */
+	if (!session->ranges)
+		lost = max(lost, session->lost_samples);
 	if (options->is_due)
 		return end_part(session, lost);
 	err = options->span ? end_span(session, lost, session->begin + options->span - 1) :

@@ -38,7 +38,7 @@ struct fn_session {
 	int err;			/* of a sample, printed unless it is -ENOMEM */
 	u32 noted;			/* see note_unnamed() */
 	struct strlist *ignored;
-	u64 lost_records, lost_outside, lost_samples, told_lost;
+	u64 lost_records, lost_samples, told_lost;
 	u64 nr_tasks;			/* that began during the recording */
 	bool is_of_tasks;		/* its events are those of tasks, not of CPUs */
 	u64 begin, forgot;	/* spans */
