@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/err.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -20,7 +19,6 @@
 #include "../sample.h"
 #include "functions.h"
 
-#define RECENT_BITS	6
 #define TIMES		(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 
 /* A stream that begins with the recording has counted less than this before its first sample. */
@@ -29,7 +27,6 @@
 struct fn_streams {
 	struct hashmap *streams;
 	struct intlist *throttles;	/* by id, see throttle_of() */
-	struct fn_stream *recent[1 << RECENT_BITS];
 	u64 now;			/* counts samples and ends of threads: their order */
 	u64 lost;
 	u64 looked;			/* when idle streams were last searched */
@@ -42,17 +39,12 @@ static size_t hash_stream(long key, void *ctx __maybe_unused)
 	return stream->id * 31 + stream->thread;
 }
 
-static bool is_stream(const struct fn_stream *stream, const struct fn_evsel *owner, u64 id,
-		      u64 thread)
-{
-	return stream->id == id && stream->thread == thread && stream->owner == owner;
-}
-
 static bool equal_streams(long key1, long key2, void *ctx __maybe_unused)
 {
+	const struct fn_stream *a = (const struct fn_stream *)key1;
 	const struct fn_stream *b = (const struct fn_stream *)key2;
 
-	return is_stream((const struct fn_stream *)key1, b->owner, b->id, b->thread);
+	return a->id == b->id && a->thread == b->thread && a->owner == b->owner;
 }
 
 struct fn_streams *fn_streams__new(void)
@@ -116,15 +108,10 @@ static struct fn_stream *new_stream(struct fn_streams *streams, struct fn_evsel 
 static struct fn_stream *findnew_stream(struct fn_streams *streams, struct fn_evsel *owner, u64 id,
 					u64 thread)
 {
-	struct fn_stream **recent = &streams->recent[hash_64(id ^ thread, RECENT_BITS)];
+	struct fn_stream key = { .id = id, .thread = thread, .owner = owner }, *stream;
 
-	if (!*recent || !is_stream(*recent, owner, id, thread)) {
-		struct fn_stream key = { .id = id, .thread = thread, .owner = owner };
-
-		if (!hashmap__find(streams->streams, &key, recent))
-			*recent = new_stream(streams, owner, id, thread);
-	}
-	return *recent;
+	return hashmap__find(streams->streams, &key, &stream) ? stream :
+	       new_stream(streams, owner, id, thread);
 }
 
 /* Returns the id of the sampler, though another member may sample; 0 if it has no value. */
@@ -411,7 +398,6 @@ void fn_streams__forget_idle(struct fn_streams *streams)
 		hashmap__delete(streams->streams, stream, NULL, NULL);
 		free(stream);
 	}
-	memset(streams->recent, 0, sizeof(streams->recent));
 	streams->looked = streams->now;
 }
 
