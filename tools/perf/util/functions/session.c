@@ -885,31 +885,22 @@ static bool may_take_turns(struct evsel *evsel)
 	       evsel->core.attr.type != PERF_TYPE_SOFTWARE;
 }
 
-/* Those of another kind of core, or of another cgroup, do not count beside an event. */
-static bool are_alternatives(const struct evsel *a, const struct evsel *b)
-{
-	return !strcmp(((struct fn_evsel *)a->priv)->name, ((struct fn_evsel *)b->priv)->name) &&
-	       a->core.attr.exclude_user == b->core.attr.exclude_user &&
-	       a->core.attr.exclude_kernel == b->core.attr.exclude_kernel;
-}
-
-/* Says which events may have taken turns on the counters. */
+/*
+ * Says how many events may have taken turns on the counters. Those of one name do not count side by
+ * side: they are of other kinds of cores, or of other cgroups.
+ */
 static void note_turns(const struct fn_session *session)
 {
-	struct evlist *evlist = session->session->evlist;
-	unsigned int nr_alone = 0;
-	struct evsel *evsel, *other;
+	struct strlist *names = strlist__new(NULL, NULL);
+	unsigned int nr_alone;
+	struct evsel *evsel;
 
-	evlist__for_each_entry(evlist, evsel) {
-		if (!may_take_turns(evsel))
-			continue;
-		evlist__for_each_entry(evlist, other) {
-			if (other == evsel ||
-			    (may_take_turns(other) && are_alternatives(evsel, other)))
-				break;
-		}
-		nr_alone += other == evsel;
+	evlist__for_each_entry(session->session->evlist, evsel) {
+		if (names && may_take_turns(evsel))
+			strlist__add(names, ((struct fn_evsel *)evsel->priv)->name);
 	}
+	nr_alone = names ? strlist__nr_entries(names) : 0;
+	strlist__delete(names);
 	if (nr_alone > LEAST_COUNTERS)
 		fn_warn("%s: %u events sample without a group, and nothing tells whether they took turns on the counters, which would make their counts too small: record them as a group ('{...}'), or fewer of them",
 			session->name, nr_alone);
