@@ -28,13 +28,10 @@
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
 
-void fn_chains__delete(struct fn_chains *chains)
+void fn_chains__exit(struct fn_chains *chains)
 {
-	if (!chains)
-		return;
 	intlist__delete(chains->cut);
 	free(chains->frames);
-	free(chains);
 }
 
 const char *fn_chains__lacks(const struct fn_options *options, struct evsel *evsel)
@@ -104,7 +101,7 @@ static bool is_cut(struct fn_chains *chains, const struct evsel *evsel, unsigned
 /* Adds the frames, callees first. Returns whether callers may be missing, or -ENOMEM. */
 static int add_recorded(struct fn_session *session, const struct fn_sample *sample)
 {
-	struct fn_chains *chains = session->chains;
+	struct fn_chains *chains = &session->chains;
 	const struct ip_callchain *recorded = sample->sample->callchain;
 	u8 mode = PERF_RECORD_MISC_USER;
 	unsigned int nr = 0;
@@ -146,7 +143,7 @@ static int add_recorded(struct fn_session *session, const struct fn_sample *samp
  */
 static int add_stitched(struct fn_session *session, const struct fn_sample *own)
 {
-	struct fn_chains *chains = session->chains;
+	struct fn_chains *chains = &session->chains;
 	struct perf_sample *sample = own->sample;
 	struct thread *owner = machine__findnew_thread(own->place.machine, sample->pid,
 						       sample->tid);
@@ -196,7 +193,7 @@ out:
 
 int fn_chains__find(struct fn_session *session, const struct fn_sample *sample)
 {
-	struct fn_chains *chains = session->chains;
+	struct fn_chains *chains = &session->chains;
 	struct fn_row *root;
 	int lacks = 0;
 

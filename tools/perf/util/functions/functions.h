@@ -327,7 +327,7 @@ struct fn_chains {
 	struct intlist *cut;
 };
 
-void fn_chains__delete(struct fn_chains *chains);
+void fn_chains__exit(struct fn_chains *chains);
 const char *fn_chains__lacks(const struct fn_options *options, struct evsel *evsel);
 int fn_chains__find(struct fn_session *session, const struct fn_sample *sample);
 

@@ -97,7 +97,7 @@ static int observe(struct fn_table *table, const struct fn_evsel *own, struct fn
 
 static int take_sample(struct fn_session *session, struct fn_sample *sample)
 {
-	const struct fn_chains *chains = session->chains;
+	const struct fn_chains *chains = session->has_chains ? &session->chains : NULL;
 	struct fn_table *table = session->table;
 	struct fn_evsel *own = sample->own;
 	struct fn_row *origin = sample->place.row;

@@ -46,7 +46,6 @@
 #include "../util.h"
 #include "session.h"
 
-#define PLACES_BITS	14
 /* In a live recording, a stream may be forgotten after this many ns without a sample. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 /* CPUs have at least this number of counters. */
@@ -55,8 +54,7 @@
 /* Returns true if a sample is outside of the spans of time that the user wants to see. */
 static bool is_outside(const struct fn_session *session, const struct perf_sample *sample)
 {
-	return session->ranges &&
-	       perf_time__ranges_skip_sample(session->ranges, session->range_num, sample->time);
+	return perf_time__ranges_skip_sample(session->ranges, session->range_num, sample->time);
 }
 
 /* Returns true if a sample is on a CPU that the user does not want to see. */
@@ -398,7 +396,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	if (err)
 		return refuse_values(evsel, err);
 	/* Its frames may take the place. */
-	if (session->chains)
+	if (session->has_chains)
 		err = fn_chains__find(session, &own);
 	return err ?: add_to_sources(session, &own);
 }
@@ -595,7 +593,7 @@ static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
 	if (event->auxtrace_info.type != PERF_AUXTRACE_ARM_SPE ||
 	    (options->source && options->source != &fn_operations))
 		return 0;
-	if (options->is_due || session->chains || fn_by__has(options->by, FN_BY_CALLCHAIN)) {
+	if (options->is_due || session->has_chains || fn_by__has(options->by, FN_BY_CALLCHAIN)) {
 		fn_warn("%s: operations (arm_spe) are left out: %s", session->name,
 			options->is_due ? "top cannot show them, but report can" :
 					  "they have no call chains");
@@ -673,7 +671,7 @@ static void delete_session(struct fn_session *session)
 	struct evsel *evsel;
 
 	fn_streams__delete(session->streams);
-	fn_chains__delete(session->chains);
+	fn_chains__exit(&session->chains);
 	fn_rows__delete(session->rows);
 	fn_operations__delete(session->operations);
 	fn_table__exit(&session->span);
@@ -691,7 +689,6 @@ static void delete_session(struct fn_session *session)
 		perf_session__delete(session->session);
 	}
 	strlist__delete(session->ignored);
-	free(session->places);
 	free(session->ranges);
 	free(session->cpu);
 	free(session);
@@ -732,7 +729,6 @@ static bool is_cut(const struct perf_session *session)
 static struct fn_session *new_session(const struct fn_options *options, struct fn_table *table)
 {
 	struct fn_session *session = zalloc(sizeof(*session));
-	const bool has_chains = fn_by__is(options->by, FN_BY_CHILDREN);
 
 	if (!session)
 		return NULL;
@@ -741,13 +737,10 @@ static struct fn_session *new_session(const struct fn_options *options, struct f
 	session->table = options->span || options->is_due ? &session->span : table;
 	session->nr_changes = 1;
 	session->ignored = strlist__new(NULL, NULL);
-	session->places = calloc(1 << PLACES_BITS, sizeof(struct fn_place));
 	session->streams = fn_streams__new();
 	session->rows = fn_rows__new(session->table, options->by, options->inlines);
-	if (has_chains)
-		session->chains = zalloc(sizeof(*session->chains));
-	if (!session->ignored || !session->places || !session->streams || !session->rows ||
-	    (has_chains && !session->chains)) {
+	session->has_chains = fn_by__is(options->by, FN_BY_CHILDREN);
+	if (!session->ignored || !session->streams || !session->rows) {
 		delete_session(session);
 		return NULL;
 	}

@@ -14,6 +14,8 @@
 struct perf_session;
 struct perf_time_interval;
 
+#define PLACES_BITS	14
+
 struct fn_session {
 	struct perf_tool tool;
 	struct perf_data data;
@@ -24,14 +26,15 @@ struct fn_session {
 	struct fn_table *table;		/* what observations are added to: one of both */
 	struct fn_rows *rows;
 	struct fn_streams *streams;
-	struct fn_chains *chains;	/* with --children */
+	struct fn_chains chains;
+	bool has_chains;		/* with --children */
 	struct fn_paths *paths;
 	struct fn_operations *operations;
 	struct itrace_synth_opts itrace;	/* what perf makes of SPE's records */
 	u64 nr_aux, nr_cut, nr_collided;	/* pieces of AUX data */
 	char *cpu;
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
-	struct fn_place *places;
+	struct fn_place places[1 << PLACES_BITS];
 	u32 nr_changes;			/* of threads and maps, from 1 */
 	bool has_set, has_aux, has_event, wants_sites;
 	bool is_newer;			/* it has what only a newer perf knows */

@@ -155,8 +155,8 @@ int fn_evsel__refuse(struct evsel *evsel, const char *reason)
 
 bool fn_session__refuses(struct fn_session *session, struct evsel *evsel)
 {
-	const char *lacks = session->chains ? fn_chains__lacks(session->options, evsel) :
-					      fn_rows__lacks(session->rows, evsel);
+	const char *lacks = session->has_chains ? fn_chains__lacks(session->options, evsel) :
+						  fn_rows__lacks(session->rows, evsel);
 	char reason[256];
 
 	if (session->options->cpus && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
@@ -202,7 +202,7 @@ static bool has_records(struct fn_session *session, struct evsel *evsel)
 	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
 	const char *by = session->options->by;
 
-	return !session->chains && !fn_by__has(by, FN_BY_CALLCHAIN) &&
+	return !session->has_chains && !fn_by__has(by, FN_BY_CALLCHAIN) &&
 	       has_periods(evsel) && attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
 	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
 	       !evsel__has_branch_callstack(evsel) &&
@@ -419,7 +419,7 @@ static int add_sampler(struct fn_session *session, struct evsel *evsel)
 	sampler->nr_members = nr;
 	sampler->windows->is_complete &= !sampler->alternates;
 	/* A window would be of the functions that were on the stack from its start to its end. */
-	sampler->windows->is_dropped = session->chains || (source && source != &fn_windows);
+	sampler->windows->is_dropped = session->has_chains || (source && source != &fn_windows);
 	for (unsigned int i = 0; i < nr; i++) {
 		struct fn_evsel *own = members[i]->priv;
 
@@ -440,7 +440,7 @@ static void add_sample_event(struct fn_session *session, struct fn_set *set, str
 	own->samples = set;
 	own->event = fn_set__find(set, own->name);
 	own->has_records = is_recorded;
-	session->wants_sites |= !session->chains && !set->events[own->event].is_precise;
+	session->wants_sites |= !session->has_chains && !set->events[own->event].is_precise;
 	if (own->windows)
 		own->windows->even = set;
 }
@@ -503,7 +503,7 @@ static int add_operations(struct fn_session *session, struct evsel *evsel)
 {
 	if (!takes_operations(session, evsel))
 		return 0;
-	if (session->chains || fn_by__has(session->options->by, FN_BY_CALLCHAIN)) {
+	if (session->has_chains || fn_by__has(session->options->by, FN_BY_CALLCHAIN)) {
 		if (!session->options->source)
 			return 0;
 		return fn_evsel__refuse(evsel,
