@@ -159,12 +159,15 @@ static int read_values(struct fn_stream *stream, struct evlist *evlist,
 		       const struct fn_sample *sample)
 {
 	const u64 read_format = sample->evsel->core.attr.read_format;
-	struct sample_read_value *v = sample->sample->read.group.values;
+	const bool is_group = read_format & PERF_FORMAT_GROUP;
+	struct sample_read *read = &sample->sample->read;
+	struct sample_read_value *v = is_group ? read->group.values : &read->one;
+	const u64 nr = is_group ? read->group.nr : 1;
 	const struct fn_member *end = stream->members + stream->owner->nr_members;
 	struct fn_member *member = stream->members;
 	const u64 before = member->counted;
 
-	sample_read_group__for_each(v, sample->sample->read.group.nr, read_format) {
+	sample_read_group__for_each(v, nr, read_format) {
 		/* Most samples have all events, in their order. */
 		if (member == end || !v->id || member->id != v->id) {
 			struct fn_member *found = find_member(stream, evlist, v->id);
@@ -227,23 +230,6 @@ static noinline bool is_throttled(const struct fn_streams *streams, const struct
 	return found;
 }
 
-static int read_one(struct fn_stream *stream, struct fn_sample *sample)
-{
-	const struct sample_read_value *v = &sample->sample->read.one;
-	struct fn_member *member = &stream->members[sample->own->member];
-
-	if (sample->evsel->core.attr.read_format & PERF_FORMAT_ID && v->id != stream->id)
-		return -EINVAL;
-	memset(stream->counts, 0, stream->nr_counts * sizeof(*stream->counts));
-	sample->ends_interval = v->value > member->counted;
-	stream->counts[member->slot] = v->value - member->counted;
-	stream->length = member == stream->members ? stream->counts[member->slot] : 0;
-	/* A group tells all that was counted, and this does not. */
-	member->counted = v->value;
-	member->before = v->value;
-	return 0;
-}
-
 /*
  * The values of a thread only grow. If one does not, time has gone back: the interval then ends
  * with a later sample.
@@ -259,7 +245,7 @@ static bool has_grown(struct fn_stream *stream)
 	return grows;
 }
 
-static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn_sample *sample)
+static int read_counts(struct fn_stream *stream, struct evlist *evlist, struct fn_sample *sample)
 {
 	const struct fn_member *own = &stream->members[sample->own->member];
 	const u64 period = sample->sample->period;
@@ -268,8 +254,12 @@ static int read_group(struct fn_stream *stream, struct evlist *evlist, struct fn
 
 	if (err)
 		return err;
-	/* The recording of a process that runs may be one of several files. */
-	if (is_first && own->counted / 2 > period && own->counted - period > MOST_BEFORE_SAMPLE)
+	/*
+	 * The recording of a process that runs may be one of several files. A group tells all that
+	 * was counted, and one event does not.
+	 */
+	if (!(sample->evsel->core.attr.read_format & PERF_FORMAT_GROUP) ||
+	    (is_first && own->counted / 2 > period && own->counted - period > MOST_BEFORE_SAMPLE))
 		forget_counted(stream);
 	if (sample->own != stream->owner && stream->owner->alternates)
 		stream->is_interrupted = true;
@@ -323,8 +313,7 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 				read->time_enabled, read->time_running, sampler->times);
 	if (err)
 		return err;
-	err = attr->read_format & PERF_FORMAT_GROUP ? read_group(stream, evlist, sample) :
-						      read_one(stream, sample);
+	err = read_counts(stream, evlist, sample);
 	/* Members may have counted while the leader was throttled. */
 	sample->is_broken = stream->seen <= streams->lost ||
 			    (!intlist__empty(streams->throttles) && is_throttled(streams, stream));
