@@ -82,28 +82,22 @@ static bool choose_source(struct fn_table *table, const struct fn_source *source
 static int read_sums(const char *path, int fd, const struct fn_options *options,
 		     struct fn_table *table)
 {
-	const char *filter = fn_options__filter(options);
-	int own = dup(fd), err;
-	FILE *fp = own < 0 ? NULL : fdopen(own, "r");
+	const char *filter = options->span ? "interval" : fn_options__filter(options);
+	FILE *fp;
+	int err;
 
+	if (filter) {
+		fn_err("%s: --%s needs a recording, and this is a sums file: give --%s the recording",
+		       path, filter, filter);
+		return -EINVAL;
+	}
+	fp = fdopen(dup(fd), "r");
 	if (!fp) {
-		fn_err("%s: %s", path, strerror(errno));
-		if (own >= 0)
-			close(own);
+		fn_err("%s: %m", path);
 		return -1;
 	}
-	if (options->span) {
-		fn_err("%s: a sums file has no times: give the recording to --interval", path);
-		err = -EINVAL;
-	} else {
-		err = fn_table__read_sums(path, table, fp);
-	}
+	err = fn_table__read_sums(path, table, fp);
 	fclose(fp);
-	if (!err && filter) {
-		fn_err("%s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums",
-		       path, filter, filter);
-		err = -EINVAL;
-	}
 	if (!err && options->source && !choose_source(table, options->source)) {
 		fn_err("%s: no sums of --source %s: leave it out", path, options->source->name);
 		err = -EINVAL;
