@@ -343,16 +343,6 @@ static int add_to_sources(struct fn_session *session, struct fn_sample *sample)
 	return err;
 }
 
-static int refuse_values(struct evsel *evsel, int err)
-{
-	if (err == -ESRCH)
-		return fn_evsel__refuse_late(evsel);
-	if (err == -EINVAL)
-		return fn_evsel__refuse(evsel,
-					"has a sample with the values of another event: the file is damaged, record again");
-	return err;
-}
-
 static int add_sample(struct fn_session *session, struct evsel *evsel, struct perf_sample *sample,
 		      struct machine *machine)
 {
@@ -394,7 +384,7 @@ static int add_sample(struct fn_session *session, struct evsel *evsel, struct pe
 	if (priv->sampler || evsel->core.attr.jitter_alternate_period)
 		err = fn_streams__read(session->streams, session->session->evlist, &own);
 	if (err)
-		return refuse_values(evsel, err);
+		return err == -EINVAL ? fn_evsel__refuse_values(evsel) : err;
 	/* Its frames may take the place. */
 	if (session->has_chains)
 		err = fn_chains__find(session, &own);

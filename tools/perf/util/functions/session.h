@@ -64,7 +64,7 @@ int fn_session__add_idle_events(struct fn_session *session);
 bool fn_session__takes(struct fn_session *session, struct evsel *evsel);	/* its samples */
 /* Print why events cannot be read. */
 int fn_evsel__refuse(struct evsel *evsel, const char *reason);
-int fn_evsel__refuse_late(struct evsel *evsel);
+int fn_evsel__refuse_values(struct evsel *evsel);
 /* Returns true, after a message, if the samples of an event lack what was requested. */
 bool fn_session__refuses(struct fn_session *session, struct evsel *evsel);
 bool fn_evsel__has_counts(const struct evsel *evsel);	/* in its samples */

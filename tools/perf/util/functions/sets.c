@@ -515,11 +515,11 @@ static int add_operations(struct fn_session *session, struct evsel *evsel)
 	return fn_operations__add(session, evsel);
 }
 
-/* perf record does not write this: earlier samples belonged to another group. */
-int fn_evsel__refuse_late(struct evsel *evsel)
+/* perf record does not write this. */
+int fn_evsel__refuse_values(struct evsel *evsel)
 {
 	return fn_evsel__refuse(evsel,
-				"has come into its group after the first samples: record again");
+				"has a sample with the values of another event: the file is damaged, record again");
 }
 
 /*
@@ -541,12 +541,10 @@ static int group_by_ids(struct fn_session *session, struct evsel *evsel,
 		leader = leader ?: member;
 		if (!member || member->core.leader == leader->core.leader)
 			continue;
-		if (member->priv || leader->priv)
-			return fn_evsel__refuse_late(member);
-		if (!evsel__is_group_leader(leader) || !evsel__is_group_leader(member) ||
-		    member->core.nr_members > 1)
-			return fn_evsel__refuse(member,
-						"is not in the group that counts it: the file is damaged, record again");
+		/* Samples before may have been those of another group. */
+		if (member->priv || leader->priv || !evsel__is_group_leader(leader) ||
+		    !evsel__is_group_leader(member) || member->core.nr_members > 1)
+			return fn_evsel__refuse_values(evsel);
 		if (!last) {
 			for_each_group_evsel(pos, leader)
 				last = pos;
@@ -577,7 +575,7 @@ int fn_session__add_events(struct fn_session *session, struct evsel *evsel,
 		if (!are_together(session, evsel, pos))
 			continue;
 		if (pos->priv)
-			return fn_evsel__refuse_late(evsel);
+			return fn_evsel__refuse_values(evsel);
 		pos->priv = zalloc(sizeof(struct fn_evsel));
 		if (!pos->priv || name_event(session, pos))
 			return -ENOMEM;

@@ -141,12 +141,11 @@ static struct fn_member *find_member(struct fn_stream *stream, struct evlist *ev
 
 	if (!evsel)
 		return NULL;
-	if (evsel->core.leader != stream->owner->evsel->core.leader)
-		return ERR_PTR(-ESRCH);
+	if (evsel->core.leader != stream->owner->evsel->core.leader ||
+	    (own && own->sampler && own->sampler != stream->owner))
+		return ERR_PTR(-EINVAL);
 	if (!own || !own->sampler)
 		return NULL;
-	if (own->sampler != stream->owner)
-		return ERR_PTR(-ESRCH);
 	member = &stream->members[own->member];
 	if (member->id != id)
 		member->counted = 0;
@@ -174,9 +173,8 @@ static int read_values(struct fn_stream *stream, struct evlist *evlist,
 
 			if (!found)
 				continue;
-			/* The sampler's own value is the first one. */
 			if (IS_ERR(found))
-				return stream->members->id == stream->id ? PTR_ERR(found) : -EINVAL;
+				return PTR_ERR(found);
 			member = found;
 		}
 		/* What was counted outside of the spans of time is not to be sampled. */
