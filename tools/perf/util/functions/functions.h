@@ -458,8 +458,8 @@ struct fn_sample {
 struct fn_streams *fn_streams__new(void);
 void fn_streams__delete(struct fn_streams *streams);
 /*
- * Sets the stream of a sample, ends_interval, is_broken and order. Returns 0, -ENOMEM, or -EINVAL if
- * the values are of another group.
+ * Sets the stream of a sample, ends_interval, is_broken and order. Returns 0, -ENOMEM, or -EINVAL
+ * if the values are of another group.
  */
 int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct fn_sample *sample);
 /* After its sources have taken a sample of the sampler. */
