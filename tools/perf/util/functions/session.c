@@ -412,7 +412,8 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 
 	session->nr_changes++;
 	/* What perf record writes about threads that run already has no time. */
-	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time;
+	session->nr_tasks += event->header.type == PERF_RECORD_FORK && sample->time &&
+			     !is_outside(session, sample);
 	if (event->header.type == PERF_RECORD_EXIT)
 		fn_streams__end_thread(session->streams, event->fork.tid);
 	return machine__process_event(machine, event, sample);
