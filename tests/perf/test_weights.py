@@ -504,6 +504,18 @@ class Turns(unittest.TestCase):
         self.assertEqual(flat(done.stdout)["functions"][0]["events"]["cycles"]["count"], 200_000)
         self.assertNotIn("turns", done.stderr)
 
+    def test_span(self):
+        """In a span of time, only the turns in it count."""
+        event = pw.Event("cycles", 0, 0, [1], 1000, read_format=pw.FORMAT_ID | TIMES)
+        recording = Recording([[event]])
+        for number in range(1, 101):  # from 1001 ns on; alone on the counters up to the 50th one
+            enabled = number + max(number - 50, 0)
+            recording.sample(F, 1000, times=(1000 * enabled, 1000 * number))
+        path = recording.write(DATA / "span.data")
+        for span, count in (",0.00000105", 50_000), ("0.000001051,", 100_000):
+            (row,) = table("--time", span, path).values()
+            self.assertEqual(row["events"]["cycles"]["count"], count)
+
     def test_no_times(self):
         """Nothing tells: a line says so, if there are more events than counters may be."""
         path = self.recording("unknown", False, False)

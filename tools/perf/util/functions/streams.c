@@ -293,6 +293,7 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 	const struct sample_read *read = &sample->sample->read;
 	struct fn_stream *stream;
 	struct fn_member *own;
+	double outside[2] = {};
 	int err = 0;
 
 	stream = findnew_stream(streams, owner,
@@ -308,7 +309,8 @@ int fn_streams__read(struct fn_streams *streams, struct evlist *evlist, struct f
 		return 0;
 	if ((attr->read_format & TIMES) == TIMES)
 		err = add_times(streams, stream, sample->is_of_task ? sample->place.thread : 0,
-				read->time_enabled, read->time_running, sampler->times);
+				read->time_enabled, read->time_running,
+				sample->is_outside ? outside : sampler->times);
 	if (err)
 		return err;
 	err = read_counts(stream, evlist, sample);
