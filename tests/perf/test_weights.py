@@ -432,6 +432,22 @@ class Twice(unittest.TestCase):
                 row = table(recording.write(DATA / "groups.data"))[F]
                 self.assertEqual(row["events"]["cycles"]["count"], 30_000)
 
+    def test_inputs(self):
+        """One group has counted it in one input, and two have in the other."""
+        groups = [ungrouped("cycles")[0], ungrouped("cycles", "instructions")]
+        groups[1] = [event for group in groups[1] for event in group]
+        for event in groups[1]:
+            event.ids[0] += 1
+            event.sample_type |= pw.READ
+        paths = []
+        for number in 1, 2:
+            recording = Recording(groups[:number], command=("perf", "record"))
+            for at in range(30 * number):
+                recording.sample(F, *[1000] * (1 + at % number), group=at % number)
+            paths.insert(0, recording.write(DATA / f"groups{number}.data"))
+        for inputs in paths, paths[::-1]:
+            self.assertEqual(table(*inputs)[F]["events"]["cycles"]["count"], 60_000)
+
 
 class Turns(unittest.TestCase):
     """Events without a group that have taken turns on the counters."""

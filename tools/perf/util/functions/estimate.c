@@ -35,7 +35,8 @@ struct pool {
 	double number_y, number_x;	/* of observations */
 	double weight, squares;		/* branch records */
 	unsigned int nr_sets;
-	double copies;			/* how often the sets have counted each event, 0: unknown */
+	double copies;			/* how often all have counted y, 0: unknown */
+	double once;			/* of y, if each had counted it once */
 };
 
 /* Hidden samples have no columns, but operations are related to them. */
@@ -69,6 +70,7 @@ static void add_to_pool(struct pool *pool, const struct place *at, const struct 
 		return;
 	values = sums->values;
 	pool->y += values[y];
+	pool->once += values[y] / pool->copies;
 	pool->x += values[x];
 	pool->yy += fn_sums__product(set, sums, y, y);
 	pool->xy += fn_sums__product(set, sums, y, x);
@@ -90,10 +92,14 @@ static void add_to_pool(struct pool *pool, const struct place *at, const struct 
 	}
 }
 
-/* Each set of samples has counted all, and each set of operations its own. */
+/*
+ * Each set of samples has counted all that its recording has, and each set of operations its own.
+ */
 static double copies_of(const struct pool *pool, const struct fn_source *source)
 {
-	return source == &fn_operations ? 1 : pool->copies ?: pool->nr_sets;
+	if (source == &fn_operations)
+		return 1;
+	return !pool->copies ? pool->nr_sets : pool->y ? pool->y / pool->once : pool->copies;
 }
 
 static void add_place(struct places *places, const struct fn_set *set, int y, int x)

@@ -177,7 +177,6 @@ void fn_event__merge(struct fn_event *event, const struct fn_event *other)
 	event->is_scarce |= other->is_scarce;
 	if (fabs(other->scale - 1) > fabs(event->scale - 1))
 		event->scale = other->scale;
-	event->copies = fmax(event->copies, other->copies);
 }
 
 struct fn_set *fn_table__new_set(struct fn_table *table, const struct fn_source *source,
@@ -588,6 +587,20 @@ static const char *refuse(const struct fn_table *a, const struct fn_table *b)
 	return NULL;
 }
 
+/* One input may have counted an event twice, and the other once. Before their totals are added. */
+static void merge_copies(struct fn_set *set, const struct fn_set *other)
+{
+	for (unsigned int j = 0; j < set->nr_events; j++) {
+		const double own = set->windows->values[j], more = other->windows->values[j];
+		double *copies = &set->events[j].copies;
+
+		if (own > 0 && more > 0)
+			*copies = (own + more) / (own / *copies + more / other->events[j].copies);
+		else if (more > 0)
+			*copies = other->events[j].copies;
+	}
+}
+
 static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *other)
 {
 	const bool is_new = !find_set(table, other->source, other->events, other->nr_events);
@@ -603,6 +616,7 @@ static struct fn_set *copy_set(struct fn_table *table, const struct fn_set *othe
 	set->is_complete &= other->is_complete;
 	set->is_recorded &= other->is_recorded;
 	set->is_hidden = other->is_hidden && (is_new || set->is_hidden);
+	merge_copies(set, other);
 	add_sums(set, set->windows, other->windows);
 	add_sums(set, set->longs, other->longs);
 	set->late += other->late;
