@@ -128,19 +128,20 @@ def connect(address: str, folder: str):
     """A client of the scheduler, or of a cluster of threads here: their tasks wait for perf."""
     try:
         import cloudpickle  # pylint: disable=import-outside-toplevel
+        import dask  # pylint: disable=import-outside-toplevel
         import distributed  # pylint: disable=import-outside-toplevel
     except ImportError as error:
         raise ReportError(f"--cluster needs {error.name}: install python3-distributed") from None
     logging.disable()  # report errors in one line
     cloudpickle.register_pickle_by_value(sums)
     if not address:
+        dask.config.set({"temporary-directory": folder})
         # Dask starts an HTTP server even without a dashboard: take a free port, only on this host
         return distributed.Client(
             processes=False,
             n_workers=1,
             threads_per_worker=len(os.sched_getaffinity(0)),
             scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            local_directory=folder,
             set_as_default=False,
         )
     if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
