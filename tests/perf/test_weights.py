@@ -384,20 +384,6 @@ class Kinds(unittest.TestCase):
             told = "--by pmu,symbol tells them apart" in report(path, "--by", keys).stderr
             self.assertEqual(told, keys == "symbol")
 
-    def test_software(self):
-        """An event of the kernel is on the PMU of its group."""
-        events = [
-            pw.Event("cycles", RAW, 0x11, [1], 1000, sample_type=KINDS),
-            pw.Event("page-faults", 1, 2, [2], 10, sample_type=KINDS),
-        ]
-        recording = Recording([events])
-        for event in 30 * events:
-            where, number = recording.where(), event.ids[0]
-            recording.writer.sample(event, where, F, event.sample_period, [], number=number)
-        (row,) = flat(report("--by", "pmu", recording.write(DATA / "pmu.data")).stdout)["functions"]
-        counts = {name: own["count"] for name, own in row["events"].items()}
-        self.assertEqual((row["label"], counts), ("cpu", {"cycles": 30_000, "page-faults": 300}))
-
 
 class Twice(unittest.TestCase):
     """The same event is in two options -e, or counts in two cgroups."""
