@@ -206,15 +206,6 @@ class Simulated(unittest.TestCase):
         self.record(Way(), 1, 4, 500_000_000, 1_000_000)
         self.assertNotIn("scaled", said(DATA / "lives.data"))
 
-    def test_span(self):
-        """Only threads that begin in the chosen span of time are new."""
-        lives = Lives(Way(jitter=False, counts=False), 1)
-        for cycles in (*[2_000_000] * 100, 400_000_000):
-            lives.child(cycles, 900_000)
-        path = lives.write(DATA / "span.data")
-        self.assertIn("for each new thread", said(path))
-        self.assertNotIn("new thread", said(path, "--time", f"{lives.now / 1e9:.9f},"))
-
     def test_late_beginning(self):
         """What a process has counted before the recording is not its part of it."""
         lives = Lives(Way(), 1)
