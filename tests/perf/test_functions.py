@@ -277,16 +277,13 @@ class Report(unittest.TestCase):
             ("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x"),
             ("cannot read --time abc: write START,STOP", self.one, "--time", "abc"),
             ("nonexist: No such file or directory: name", self.one, "--kallsyms", "nonexist"),
-            ("--symfs none: No such file or directory: name", self.one, "--symfs", "none"),
             ("-x 5: values may contain it", self.one, "-x", "5"),
-            ("-j and -x choose the form of the output", self.one, "-j", "-x", ","),
             ("leave out other inputs, --tui", self.one, "--tui", "--interval", "1"),
             ("one.sums: --cpu needs a recording", sums, "-C", "0"),
             ("no column FOO.*there are: symbol # ", self.one, "-s", "FOO"),
             ("no --by line, there are, each", self.one, "--by=line"),
             ("no --by comm, there are, each", self.one, "--by=comm,comm"),
             ("need: use perf functions record --call-graph fp,4$", self.one, "--by", "callchain"),
-            ("missing.data: No such file", DATA / "missing.data"),
         ):
             with self.subTest(reason):
                 self.assert_refused(reason, *options)

@@ -390,11 +390,6 @@ class AtTerminal(unittest.TestCase):
         shares = [values[2] for values in table.values()]
         self.assertEqual(shares, sorted(shares, reverse=True))
 
-    def test_help(self):
-        keys = [line[0] for line in self.seen["help"][1:] if line]
-        self.assertEqual(keys, list("dlzsefhq"))
-        self.assertIn("(0: all since the start or since z)", "\n".join(self.seen["help"]))
-
     def test_keys(self):
         names = [line.split()[0] for line in self.seen["sorted"][2:] if line]
         self.assertEqual([name for name in names if name in LEAVES], sorted(LEAVES))
