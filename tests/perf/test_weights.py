@@ -384,6 +384,15 @@ class Kinds(unittest.TestCase):
             told = "--by pmu,symbol tells them apart" in report(path, "--by", keys).stderr
             self.assertEqual(told, keys == "symbol")
 
+    def test_software(self):
+        """An event of the kernel is on the PMU of its group."""
+        kinds = ("cycles", RAW, 0x11, [1], 1000), ("page-faults", 1, 2, [2], 1000)
+        recording = Recording([[pw.Event(*kind, sample_type=KINDS) for kind in kinds]])
+        for event in recording.groups[0]:
+            recording.writer.sample(event, recording.where(), F, 1000, [], number=event.ids[0])
+        (row,) = flat(report("--by", "pmu", recording.write(DATA / "pmu.data")).stdout)["functions"]
+        self.assertEqual([own["count"] for own in row["events"].values()], [1000, 1000])
+
 
 class Twice(unittest.TestCase):
     """The same event is in two options -e, or counts in two cgroups."""

@@ -353,10 +353,10 @@ static struct fn_row *process_row(struct fn_rows *rows, struct addr_location *al
 	return row;
 }
 
-/* Returns the PMU of an event, which is that of a kind of cores if there are several. */
+/* Returns the PMU of a group's leader, which is that of a kind of cores if there are several. */
 static struct fn_row *pmu_row(struct fn_rows *rows, struct evsel *evsel)
 {
-	const struct perf_event_attr *attr = &evsel->core.attr;
+	const struct perf_event_attr *attr = &evsel__leader(evsel)->core.attr;
 	u32 core = fn_event__core(attr), type = core ?: attr->type;
 	const char *name;
 	char number[32];
