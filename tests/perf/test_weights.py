@@ -132,6 +132,9 @@ class Paths(unittest.TestCase):
                     branches=(0, loop),
                 )
         path = recording.write(DATA / "several.data")
+        for row in table(path).values():
+            counts = [row["events"][name]["count"] for name in ("instructions", "cycles")]
+            self.assertAlmostEqual(counts[0] / counts[1], 2)
         shares = metrics("%CY", path, "--source", "branches")
         self.assertAlmostEqual(shares[G], 200 / 3)
         self.assertEqual(metrics("%CY", sums_of("several.sums", path)), shares)

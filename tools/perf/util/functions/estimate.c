@@ -845,6 +845,15 @@ struct fn_value fn_row__events(const struct fn_table *table, const struct fn_row
 
 		if (is_there)
 			estimate_count(&even, &led, row, &count);
+		/* Each of several events with records has counted all cycles, or a part of them. */
+		if (is_there && fn_sources[i] == &fn_branches &&
+		    fn_table__has_source(table, &fn_samples, "cycles")) {
+			const double factor = fn_row__events(table, NULL, "cycles").value *
+					      even.nr / pool_at(&even, NULL).y;
+
+			count.value *= factor;
+			count.error *= factor;
+		}
 		free(even.at);
 		free(led.at);
 		if (is_there)
