@@ -66,9 +66,8 @@ class Widths(unittest.TestCase):
 
 
 class Length(unittest.TestCase):
-    """A line says how many times as long to record."""
-
     def test_factor(self):
+        """A line says how many times as long to record."""
         clock = pw.Event("cpu-clock", SOFTWARE, 0, [1], MILLISECOND, sample_type=KINDS)
         recording = Recording([[clock]])
         for at in 30 * (0x1000, 0x2000):

@@ -274,10 +274,7 @@ class Report(unittest.TestCase):
         self.assert_refused("bad.sums: cannot be added.*other events", self.one, bad)
         for reason, *options in (
             ("no row has a share of 99.5 %: take a smaller", self.one, "--percent-limit", "99.5"),
-            ("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x"),
             ("cannot read --time abc: write START,STOP", self.one, "--time", "abc"),
-            ("nonexist: No such file or directory: name", self.one, "--kallsyms", "nonexist"),
-            ("-x 5: values may contain it", self.one, "-x", "5"),
             ("leave out other inputs, --tui", self.one, "--tui", "--interval", "1"),
             ("one.sums: --cpu needs a recording", sums, "-C", "0"),
             ("no column FOO.*there are: symbol # ", self.one, "-s", "FOO"),

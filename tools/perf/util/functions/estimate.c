@@ -70,7 +70,7 @@ static void add_to_pool(struct pool *pool, const struct place *at, const struct 
 		return;
 	values = sums->values;
 	pool->y += values[y];
-	pool->once += values[y] / pool->copies;
+	pool->once += values[y] / (pool->copies ?: 1);
 	pool->x += values[x];
 	pool->yy += fn_sums__product(set, sums, y, y);
 	pool->xy += fn_sums__product(set, sums, y, x);
