@@ -163,7 +163,8 @@ class Stream:
         self.seen = 0  # when that was, in numbers of samples
         self.place: Tuple = ()  # thread and function of it; empty if not known
         self.is_interrupted = False  # a member has sampled since then
-        self.sums, self.window = Counter(), Counter()  # of its last row, and what its window added
+        self.sums: Sums = {}  # of its last row
+        self.window: Sums = {}  # what its last window added to them
 
 
 class Group:
@@ -223,8 +224,9 @@ class Collector:
         leader, leader_number, _ = values[0]
         counts = {event: value - stream.values.get(number, 0) for event, number, value in values}
         if min(counts.values()) < 0:  # the clock was set back: the last window has others in it
-            stream.sums.subtract(stream.window)
-            stream.window.clear()
+            for name, count in stream.window.items():
+                stream.sums[name] -= count
+            stream.window = {}
         if not counts[leader] or min(counts.values()) < 0:
             return {}
         for event, number, value in values:
@@ -280,14 +282,15 @@ class Collector:
         if not group.alternates:
             for one, count in counts.items():
                 group.whole[function][group.names[one]] += count
-        stream.window = Counter()
+        stream.window = {}
         if not is_window:
             return
-        stream.window.update(samples=1, discarded=not is_matched)
+        window = {"samples": 1, "discarded": int(not is_matched)}
         if is_matched or (self.counts_all and not is_broken):
-            stream.window.update({group.names[n]: count for n, count in counts.items()}, matched=1)
-        stream.sums = group.functions[function]
-        stream.sums.update(stream.window)
+            window.update({group.names[n]: count for n, count in counts.items()}, matched=1)
+        stream.window, stream.sums = window, group.functions[function]
+        for name, count in window.items():
+            stream.sums[name] += count
 
     def throttle(self, number: int, is_begin: bool) -> None:
         """The event with this id is throttled, or no longer. Others may count meanwhile."""
