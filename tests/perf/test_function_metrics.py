@@ -104,11 +104,12 @@ class Case(unittest.TestCase):
 
 class SameAsCommand(Case):
     def test_random_recordings(self):
-        """The rates of windows are those of perf functions report."""
+        """The rates of windows are those of perf functions report, and so is what was lost."""
         libraries, path, compared = Libraries(DATA), DATA / "random.data", 0
         for seed in range(RANDOM):
             Simulation(seed, libraries).run(300, path)
-            expected = run(PERF, *WINDOWS, "-i", path, stderr=-1).stdout
+            command = run(PERF, *WINDOWS, "-i", path, stderr=-1)
+            expected = command.stdout
             for way in WAYS:
                 with self.subTest(seed=seed, way=way):
                     done = table(path, "-s", "discard", "--csv", way=way)
@@ -116,6 +117,11 @@ class SameAsCommand(Case):
                         self.assertRegex(done.stderr, "no window")
                         continue
                     self.assertEqual(done.returncode, 0, done.stderr)
+                    losses = (
+                        re.findall(": (.* were (?:lost|throttled) .*)", said)
+                        for said in (done.stderr, command.stderr)
+                    )
+                    self.assertEqual(*losses)
                     compared += self.assert_rates(done.stdout, expected)
         self.assertGreater(compared, RANDOM)
 

@@ -311,16 +311,19 @@ class Collector:
         notes = []
         if self.ignored:
             notes.append(f"ignored, because in no counter group: {', '.join(sorted(self.ignored))}")
-        number = max(self.lost_numbers)
-        if number or self.throttles:
-            what = f"{number} records were lost, throttled {self.throttles} times"
-            notes.append(f"{what}: windows over this are discarded")
+        if any(self.lost_numbers):
+            what = f"{max(self.lost_numbers)} records were lost, and counts with them"
+            notes.append(f"{what}: record with larger buffers (-m)")
+        if self.throttles:
+            what = f"events were throttled {self.throttles} times, and their counts in these times"
+            rate = "sysctl kernel.perf_event_max_sample_rate"
+            notes.append(f"{what} are missing: use longer periods, or raise {rate}")
         for group in self.groups.values():
             name, rows = group.names.get(group.sampler, ""), group.functions.values()
             mean = sum(row[name] for row in rows) / max(sum(row["matched"] for row in rows), 1)
             if mean > max(10000, 2 * group.alternate):
                 what = f"windows have {mean:.0f} {name} on average, more than most calls"
-                notes.append(f"{what}: other functions ran in them, too (perf functions record)")
+                notes.append(f"{what}, so they count several functions: use perf functions report")
         return notes
 
 
