@@ -101,9 +101,9 @@ mv "$new"/* "$out/"
 
 if [ "$SHOW" = truth ]; then
 	echo
-	# counts are exact, however few windows they are made of
+	# Counts are exact, however few samples they are made of: no marks, sources or advice.
 	"$perf" functions report -i "$out/truth.data" "${symbols[@]}" \
-		--percent-limit 0.1 | tr '?~' ' '
+		--percent-limit 0.1 | grep -v '^#' | tr '?~' ' '
 	exit
 fi
 printf '\nThis command recorded in the emulated machine:\n\n  %s\n\n' "$record"
