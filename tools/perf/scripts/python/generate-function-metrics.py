@@ -490,7 +490,7 @@ def trace_end() -> None:
     titles = ["symbol", *(metric.column for metric in metrics)]
     places = {title.lower(): place for place, title in enumerate(titles)}
     usual = next(title for title in ("%cy", "%clk", "%tclk", "#") if title in places)
-    place = places.get((options.sort or usual).lower())
+    place = places.get(printable(options.sort or usual).lower())
     if place is None:
         fail(f"no column {options.sort} in this recording, there are: {' '.join(titles)}")
     lines = [(row, *(table.value(metric, row) for metric in metrics)) for row in table.rows]
@@ -502,6 +502,7 @@ def trace_end() -> None:
         notes.append(f"no values of {unknown}: their events are in groups without a common event")
     for note in notes:
         print(f"generate-function-metrics: {printable(note)}", file=sys.stderr)
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore  # for names, in any locale
     try:
         (print_csv if options.csv else print_text)(table, metrics, lines[: options.limit])
         sys.stdout.flush()
