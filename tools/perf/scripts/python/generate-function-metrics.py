@@ -485,7 +485,8 @@ def trace_end() -> None:
     """Print the table in the order and form that the options ask for."""
     table = Table([*collector.groups.values()], collector.is_arm)
     if not table.rows:
-        fail("no window of a counter group: record with perf functions record, or for longer")
+        what = "no window of a counter group ({...}:S)"
+        fail(f"{what}: use perf functions report, or record for longer")
     metrics = table.metrics()
     titles = ["symbol", *(metric.column for metric in metrics)]
     places = {title.lower(): place for place, title in enumerate(titles)}
