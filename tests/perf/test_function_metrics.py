@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from tests.harness import perfdata as pw
-from tests.harness.env import BASE, BUILD, CHECK, PERF, SCRIPT, run
+from tests.harness.env import BASE, BUILD, CHECK, LINUX, PERF, SCRIPT, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 from tests.harness.simulation import Libraries, Simulation
 
@@ -436,6 +436,15 @@ class Scripts(unittest.TestCase):
                 path = SCRIPT.parent / f"bin/generate-function-metrics-{script}"
                 env = {"PATH": f"{folder}:/usr/bin:/bin", "PERF_EXEC_PATH": "/exec"}
                 self.assertEqual(run("sh", path, *options, env=env).stdout.splitlines(), expected)
+
+    def test_events_of_the_user(self):
+        """perf script takes them, too."""
+        path = DATA / "script-record.data"
+        command = PERF, "script", "record", "generate-function-metrics", "-e", "cpu-clock"
+        env = {"PATH": f"{PERF.parent}:/usr/bin:/bin", "PERF_EXEC_PATH": str(LINUX / "tools/perf")}
+        done = run(*command, "-o", path, "--", "true", env=env)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("cpu-clock", run(PERF, "evlist", "-i", path).stdout)
 
     def test_usage(self):
         """Each option that `perf script -l` advertises is one of the script's."""
