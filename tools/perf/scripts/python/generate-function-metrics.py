@@ -111,7 +111,8 @@ def parse_options() -> argparse.Namespace:
     )
     parser.error = lambda message: fail(f"{message}, see --help")  # type: ignore
     add = parser.add_argument
-    add("-s", "--share", choices=("discard", "none"), default="discard", help="windows that count")
+    shares = "discard: leave out windows that began elsewhere (default); none: count all"
+    add("-s", "--share", choices=("discard", "none"), default="discard", help=shares)
     add("--sort", metavar="COLUMN", help="sort by this column, or symbol (default: %%CY, else #)")
     add("--limit", metavar="N", type=int, help="print N functions only")
     add("--csv", action="store_true", help="comma-separated, all digits")
