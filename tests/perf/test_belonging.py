@@ -70,14 +70,10 @@ class Files(unittest.TestCase):
         """Without a build-id, architecture and host tell."""
         library = code.build(DATA / "plain.s", assembly("plain", "next"))
         at = addresses(library)["plain"]
-        for number, (header, named) in enumerate(
-            (
-                ({}, True),
-                (HERE, True),
-                ({**HERE, "host": "elsewhere"}, False),
-                ({**HERE, "arch": "aarch64" if HERE["arch"] == "x86_64" else "x86_64"}, False),
-            )
-        ):
+        other = "aarch64" if HERE["arch"] == "x86_64" else "x86_64"
+        headers = {}, HERE, {**HERE, "host": "elsewhere"}, {**HERE, "arch": other}
+        for number, header in enumerate(headers):
+            named = number < 2
             with self.subTest(header=header):
                 data = recording(library, at, **header).write(DATA / f"plain{number}.data")
                 rows, message = report(data)
@@ -88,6 +84,16 @@ class Files(unittest.TestCase):
         # a folder with the files of the other host
         (DATA / "none").mkdir(exist_ok=True)
         self.assertEqual(report(elsewhere, "--symfs", DATA / "none")[0], {hex(at): 1})
+        # a process here has the recorded pid, but sees other files
+        command = f"mount -t tmpfs none '{library.parent}' && echo && exec sleep 60"
+        with subprocess.Popen(("unshare", "-m", "sh", "-c", command), stdout=-1) as process:
+            process.stdout.readline()
+            made = Windows(process.pid)
+            made.map("/" + library.name, BASE)
+            made.window(BASE + at)
+            rows, _ = report(made.write(DATA / "process.data"), "--symfs", library.parent)
+            process.kill()
+        self.assertEqual(rows, {"plain": 1})
 
     def test_map_of_a_process_elsewhere(self):
         """/tmp/perf-PID.map is that of a process of this machine."""

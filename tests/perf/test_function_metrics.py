@@ -31,14 +31,11 @@ sys.modules["function_metrics"] = fm
 SPEC.loader.exec_module(fm)
 
 DATA = CHECK / "function-metrics"
+DATA.mkdir(parents=True, exist_ok=True)
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "40"))
 PROGRAM = {"PYTHONPATH": str(BUILD / "perf/python"), "PATH": "/usr/bin:/bin"}
 # perf's module reads recordings since 7.3; perf script of 7.4 only starts the program
 WAYS = ("script",) if BASE == "6.12" else ("script", "module")
-
-
-def setUpModule() -> None:
-    DATA.mkdir(parents=True, exist_ok=True)
 
 
 def table(path: Path, *options: object, way: str = "script") -> subprocess.CompletedProcess:
@@ -243,9 +240,8 @@ class Counts(Case):
     def test_output(self):
         """Rows by a column, by name where equal; their number; what it cannot do is one line."""
         windows = Windows()
-        for address, number in ((0x3000, 1), (0x1000, 2), (0x2000, 2)):
-            for _ in range(number):
-                windows.window(address)
+        for address in 0x3000, 0x1000, 0x1000, 0x2000, 0x2000:
+            windows.window(address)
         path = windows.write(DATA / "output.data")
         names = [row["symbol"] for row in self.read(path)]
         self.assertEqual(names, ["0x1000", "0x2000", "0x3000"])
@@ -291,8 +287,7 @@ class Cases(Case):
             total[0] += 1000
             total[1] += 250 if g else 500
             values = [(2, total[0]), (3, total[1])]
-            address = 0x1000 * (1 + g)
-            recording.writer.sample(cycles, recording.where(), address, 1000, values)
+            recording.writer.sample(cycles, recording.where(), 0x1000 * (1 + g), 1000, values)
         path = recording.write(DATA / "no-group-desc.data")
         found = self.read(path, "-s", "none", "--sort", "symbol")
         cells = [(row["symbol"], row["#"], row["CPI"]) for row in found]
