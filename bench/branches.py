@@ -37,7 +37,7 @@ PATHS = f"-e '{EVENTS}' -c {PERIOD}"
 # as bench/truth.py, without two members that no rate needs: the records take a counter
 SAMPLED = truth.EVENTS.partition(",L1-icache")[0] + "}:uS"
 SAMPLES = f"-e '{SAMPLED}'"
-EVENT_SAMPLES, STOCK = "event samples", "ipc_lbr"
+EVENT_SAMPLES, STOCK, QUIET = "event samples", "ipc_lbr", "quiet truth"
 # perf report starts objdump for each function: programs that have few of them
 FEW_FUNCTIONS = "gzip", "xz", "pigz, 4 threads", *truth.NESTED
 RECORDS = 64, 32, 16
@@ -124,6 +124,8 @@ def values(program: str, model: str) -> dict[str, Any]:
             branchrecords.shorten(data, path, records)
         found = compared(read(path, "branches"), exact)
         result[str(records)] = {**found, "horizon": horizon(path, *files)}
+    quiet = truth.true_functions(program, model.partition(",")[0])
+    result[QUIET] = compared(read(data, "branches"), quiet)
     if program in FEW_FUNCTIONS:
         result[STOCK] = error_of_ipc(data, exact, *files)
     data, true = record(program, model, "origin", SAMPLES)
@@ -148,9 +150,9 @@ def measure() -> dict:
     }
 
 
-def goals(programs: dict[str, dict]) -> list[truth.Goal]:
+def goals(programs: dict[str, dict], reading: str = str(RECORDS[0])) -> list[truth.Goal]:
     """The goals of 64 records."""
-    rows = [row[str(RECORDS[0])] for row in programs.values()]
+    rows = [row[reading] for row in programs.values()]
     return [
         truth.within_chance(rows, truth.CYCLES, CHANCE),
         truth.within(rows, "CPI", f"{100 * ERROR:.0f} %", lambda _value: ERROR),
@@ -274,6 +276,9 @@ def report(result: dict) -> str:
             "",
             prose(f"Goals of {RECORDS[0]} records. {truth.nearness(most)}"),
             *truth.table_of_goals(goals(programs)),
+            "",
+            "The same with the quiet truth, that of a run without samples:",
+            *truth.table_of_goals(goals(programs, QUIET)),
         ]
         lines += samples_of(programs)
     return "\n".join(lines)

@@ -32,7 +32,6 @@ PUBLISHED = {
     SHORT: (304.281, 6_614_182, 35.826),
     ALTERNATE: (4.923, 107_512, 0.578),
 }
-PUBLISHED_EVENTS = 2
 # the limit of each goal, whether it is an upper limit, the published value
 GOALS = {
     "file, 25 %": (62, False, 61.8),

@@ -53,11 +53,14 @@ def unthrottled(command: str, *options: object) -> str:
 
 
 def recording(name: str, events: str, command: str, options: str = "") -> str:
-    """Commands for the guest that record a command there, in its memory, and leave /share/NAME."""
+    """Commands for the guest that record a command there, in its memory, and leave /share/NAME.
+
+    events: "" for what perf functions record takes.
+    """
+    record = f"record {' '.join(OPTIONS)} -m 16M -e '{events}'" if events else "functions record"
     return (
-        f"cd /tmp; settle; perf record -q {' '.join(OPTIONS)} -m 16M -o '{name}' -e '{events}' "
-        f"{options} -- {command} > record.out 2>&1 || {{ cat record.out; exit 1; }}\n"
-        f"mv '{name}' /share\n"
+        f"cd /tmp; settle; perf {record} -q -o '{name}' {options} -- {command} > record.out 2>&1 "
+        f"|| {{ cat record.out; exit 1; }}\nmv '{name}' /share\n"
     )
 
 

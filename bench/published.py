@@ -15,16 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import collect, experiment
-from bench.experiment import (
-    ALTERNATE,
-    COMMANDS,
-    FEW_SAMPLES,
-    ITERATIONS,
-    LONG,
-    MEANING,
-    PERIODS,
-    SHORT,
-)
+from bench.experiment import ALTERNATE, COMMANDS, FEW_SAMPLES, ITERATIONS, MEANING, PERIODS
 from bench.guest import SHARE, UNTHROTTLED, recording
 from bench.markdown import prose
 from tests.harness.env import PERF, SCRIPT, in_guest
@@ -76,32 +67,6 @@ def measure(iterations: int = ITERATIONS) -> dict:
     }
 
 
-def longer(result: dict) -> str:
-    """The ratios of a longer run with a limit, calculated from the start of a command and its time
-    for each sample without a limit."""
-    limited, free = (result["limit"][limit] for limit in LIMITS)
-    alternate, short = (limited[periods]["samples"] for periods in (ALTERNATE, SHORT))
-    published = (
-        experiment.PUBLISHED[LONG][1] / experiment.PUBLISHED_EVENTS / limited[LONG]["samples"]
-    )
-    lines = []
-    for name in COMMANDS:
-        start = limited[FEW_SAMPLES]["seconds"][name]
-        each = (free[SHORT]["seconds"][name] - start) / free[SHORT]["samples"]
-        goal, _most, _published = experiment.GOALS[f"{name}, 25 %"]
-        ratio = (start + published * short * each) / (start + published * alternate * each)
-        enough = (goal - 1) * start / (each * (short - goal * alternate))
-        lines.append(
-            f"{ratio:.0f} for {MEANING[name]}"
-            + (f" (a ratio of {goal} takes a run {enough:.0f} times as long)" if enough > 0 else "")
-        )
-    return (
-        f"For a run {published:.0f} times as long, like the published one, the ratio would be "
-        + " and ".join(lines)
-        + "."
-    )
-
-
 def report(result: dict) -> str:
     """The result as Markdown."""
     few, alternate = (
@@ -126,6 +91,6 @@ def report(result: dict) -> str:
         The goals for tables are from the long published run. Our run is short, so the start of the
         command takes most of the time for a table of the alternate recording: {start}. So the
         faster a command reads samples, the smaller is its ratio. The time for each sample does not
-        depend on the length of the run. {longer(result)}
+        depend on the length of the run.
     """
     return "\n\n".join([prose(about), experiment.report(result), prose(after)])

@@ -6,7 +6,9 @@ core model counts what each of their functions really does. The benchmark's nest
 measured beside them. The kernel is modelled, too, so that the interrupts of the recording itself
 disturb caches and predictors, as they do on hardware. Each program is recorded in a machine with
 small caches and in one with large caches. Each recording is read twice: by its windows, and by the
-samples of each event, as by default: then windows tell what skid may have done.
+samples of each event, as by default: then windows tell what skid may have done. Samples of events
+are compared a second time, with the quiet truth: what the model counts if nothing takes samples. So
+are the true counts of recorded runs: this is what a recording changes.
 
 All functions that have at least 1 % of the true cycles are compared:
 
@@ -19,6 +21,7 @@ All functions that have at least 1 % of the true cycles are compared:
 """
 
 import math
+import re
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -35,6 +38,8 @@ from tests.harness.env import BUILD, PERF
 TITLE = "Debian's programs compared with the truth"
 MODELS = {"small": "small,kernel=on", "large": "large,kernel=on"}
 WINDOWS, SAMPLES = "windows", "event samples"
+QUIET = "event samples, with the quiet truth"
+CHANGED, CHANGED_BY_DEFAULT = "what this recording changes", "what perf functions record changes"
 READINGS = {WINDOWS: ("--source", "windows"), SAMPLES: ("--source", "best")}
 ROOT = BUILD / "root/arm64-programs"
 NESTED_ROOT = BUILD / "root/arm64"
@@ -43,6 +48,7 @@ RATE = 8000
 EVENTS = "{cycles/period=149700,alt-period=300,alt-period-jitter=14/"
 EVENTS += f",instructions/freq={RATE}/,branch-misses/freq={RATE}/,cache-misses/freq={RATE}/"
 EVENTS += f",dTLB-load-misses/freq={RATE}/,L1-icache-load-misses,br_return_retired}}:uS"
+NO_SAMPLES = re.sub("/.*?/", "/period=1000000000000/", EVENTS)
 METRICS = (CYCLES, "CPI", "BM/KI", "CM/KI", "TM/KI")
 LEAST = 1.0  # percent of the cycles
 DEPTHS = 1, 2, 3  # of the benchmark's calls
@@ -51,6 +57,7 @@ CHANCE = {CYCLES: 2, "CPI": 2, "BM/KI": 3, "CM/KI": 3, "TM/KI": 3}
 COVERED, MARKED = 0.93, (0.45, "45 %")
 Goal = tuple[str, str, bool]  # what, the result, and whether it is met
 PREPARE = r"""
+export PERL_HASH_SEED=0 PYTHONHASHSEED=0    # each run does the same
 cat /usr/bin/python3* /usr/bin/bash | head -c 1500000 > /tmp/data
 awk 'BEGIN {
 	for (n = 0; n < 60; n++)
@@ -103,11 +110,11 @@ def setup_of(program: str) -> str:
     return "" if program in NESTED else PREPARE
 
 
-def recordings_of(program: str, model: str) -> tuple[Path, Path]:
+def recordings_of(program: str, model: str, events: str = EVENTS) -> tuple[Path, Path]:
     """Records a program; returns the recording and its truth."""
     return with_truth(
-        file_name(program, model),
-        EVENTS,
+        file_name(program, model, {EVENTS: "truth", NO_SAMPLES: "quiet"}.get(events, "default")),
+        events,
         f"sh -c '{(PROGRAMS | NESTED)[program]} > /dev/null'",
         MODELS[model],
         *("--root", f"{root_of(program)}.cpio"),
@@ -120,14 +127,24 @@ def exact(true: Path, *options: object) -> dict[str, Any]:
     return by_function(functions_of(true, PERF, *options))
 
 
+def true_functions(program: str, model: str, events: str = NO_SAMPLES) -> dict[str, Any]:
+    """What the functions of a program do while it is recorded."""
+    return exact(recordings_of(program, model, events)[1], "--symfs", root_of(program))
+
+
 def record(program: str, model: str) -> dict[str, list[Row]]:
     """Records a program; returns its functions, recorded and true, by how they are read."""
     data, true = recordings_of(program, model)
     files = "--symfs", root_of(program)
-    truth = exact(true, *files)
-    return {
-        name: compare(by_function(functions_of(data, PERF, *options, *files)), truth, LEAST)
+    found = {
+        name: by_function(functions_of(data, PERF, *options, *files))
         for name, options in READINGS.items()
+    }
+    truth, quiet = exact(true, *files), true_functions(program, model)
+    by_default = true_functions(program, model, "")
+    disturbed = {QUIET: found[SAMPLES], CHANGED: truth, CHANGED_BY_DEFAULT: by_default}
+    return {name: compare(rows, truth, LEAST) for name, rows in found.items()} | {
+        name: compare(rows, quiet, LEAST) for name, rows in disturbed.items()
     }
 
 
@@ -170,7 +187,7 @@ def measure() -> dict:
         found = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))
     result = {}
     programs: dict[str, Any]
-    for model, reading in product(MODELS, READINGS):
+    for model, reading in product(MODELS, (*READINGS, QUIET, CHANGED, CHANGED_BY_DEFAULT)):
         result[f"{model}: {reading}"] = programs = {}
         for program in PROGRAMS | NESTED:
             rows = found[program, model][reading]
@@ -261,32 +278,34 @@ def report(result: dict) -> str:
         prose(
             f"""Debian's programs and the benchmark with nested calls are recorded in the machine
             with caches, with `{EVENTS}`. The kernel is modelled, so the interrupts of the recording
-            disturb caches and predictors. The core model counts the truth. The tables compare the
-            functions that have at least {LEAST:.0f} % of the true cycles. The first number of a
-            cell is the error in percent. For {CYCLES} it is the percentage of the cycles that went
-            to a wrong function. For a rate it is the mean of |recorded - true|, weighted by cycles,
-            relative to the true mean. The number in brackets is *chance*, the error that the random
-            choice of samples alone would make. Then follow the 95 % intervals that contain the
-            truth, of the values that are not weak. The other functions have a weak value, or
-            none."""
+            disturb caches and predictors. The core model counts the truth. The *quiet truth* is
+            that of a run without samples. The tables compare the functions that have at least
+            {LEAST:.0f} % of the true cycles. The first number of a cell is the error in percent.
+            For {CYCLES} it is the percentage of the cycles that went to a wrong function. For a
+            rate it is the mean of |recorded - true|, weighted by cycles, relative to the true mean.
+            The number in brackets is *chance*, the error that the random choice of samples alone
+            would make. Then follow the 95 % intervals that contain the truth, of the values that
+            are not weak. The other functions have a weak value, or none."""
         )
     ]
     for title, programs in result.items():
         model, _, reading = title.partition(": ")
         lines += [
             "",
-            f"Read by {reading}, {model} caches:",
+            f"{reading.capitalize()}, {model} caches:",
             "",
             f"| program | functions | {' | '.join(METRICS)} |",
             f"|---|--:|{'--:|' * len(METRICS)}",
         ]
         for program, row in programs.items():
             cells = [
-                f"{100 * row[metric]['error']:.1f} ({100 * row[metric]['chance']:.1f}); "
+                (f"{100 * row[metric]['error']:.1f}" if row[metric]["error"] else "-")
+                if "changes" in reading
+                else f"{100 * row[metric]['error']:.1f} ({100 * row[metric]['chance']:.1f}); "
                 f"{row[metric]['right']} of {row[metric]['values'] - row[metric]['marked']}"
                 for metric in METRICS
             ]
             lines.append(f"| {program} | {row['functions']} | {' | '.join(cells)} |")
-        if reading == SAMPLES:
+        if reading in (SAMPLES, QUIET):
             lines += ["", nearness(programs), *table_of_goals(goals(programs))]
     return "\n".join(lines)
