@@ -26,7 +26,7 @@ from tests.harness.env import CHECK, PERF, SCRIPT, must, run
 from tests.harness.recording import LONG, WINDOW, Recording
 
 DATA = CHECK / "hostile"
-BPF_EVENT, HEADER_BPF_PROG_INFO = 18, 25
+BPF_EVENT, NAMESPACES, HEADER_BPF_PROG_INFO = 18, 16, 25
 COUNT, SUM = 2**64 - 1, 10**60  # the largest whole number, the largest sum
 ONE = (1,) * 5  # totals and products of two events in one window
 NASTY = "ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcffö\t\u2028\\"
@@ -178,7 +178,7 @@ class Recordings(Refused):
         self.assertIn("cannot be read to its end", done.stderr)
 
     def test_arrays_of_a_program(self):
-        """Those of a BPF program lie outside of its data, or nowhere."""
+        """Those of a BPF program lie outside of its data, or nowhere. A record lacks namespaces."""
         event = pw.Event("cycles", 0, 0, [1], LONG, sample_type=pw.IP | pw.TID | pw.TIME)
         for arrays, place, number in (1 << 3, 2**40, 1), (1 << 3, 0, 2**24), (0, 4096, 1):
             info = bytearray(232)
@@ -188,8 +188,8 @@ class Recordings(Refused):
             writer.side(BPF_EVENT, struct.pack("<HHIQ", 1, 0, 7, 0), where)  # program 7 is loaded
             writer.sample(event, where, 0x1000, LONG, [(1, 0)])
             program = struct.pack("<IIIQ", 1, len(info), 8, arrays) + info + bytes(8)
-            text = {**writer.features(), HEADER_BPF_PROG_INFO: program}
-            writer.features = lambda now=text: now
+            writer.features = lambda now={**writer.features(), HEADER_BPF_PROG_INFO: program}: now
+            writer.side(NAMESPACES, struct.pack("<IIQ", 100, 100, 1 << 20), where)
             writer.write(DATA / "program.data")
             done = report(DATA / "program.data")
             self.assertEqual(done.returncode, 0, done.stderr)
